@@ -1,0 +1,344 @@
+package abi
+
+import "net/http"
+
+// Code is a stable, machine-readable reason. Codes are never reused and never
+// renamed; one enters the catalogue when it can be reached, and each is reached by
+// a test (X47).
+type Code string
+
+// Kind is the closed class a code belongs to (M60). Backend detail never crosses it.
+type Kind string
+
+const (
+	KindInvalidArgument   Kind = "invalid_argument"
+	KindUnauthenticated   Kind = "unauthenticated"
+	KindPermissionDenied  Kind = "permission_denied"
+	KindNotFound          Kind = "not_found"
+	KindAlreadyExists     Kind = "already_exists"
+	KindConflict          Kind = "conflict"
+	KindVersionMismatch   Kind = "version_mismatch"
+	KindDirectoryNotEmpty Kind = "directory_not_empty"
+	KindNotReady          Kind = "not_ready"
+	KindFenceUnknown      Kind = "fence_unknown"
+	KindResourceExhausted Kind = "resource_exhausted"
+	KindInternal          Kind = "internal"
+)
+
+// Retryable reports whether a caller may try the same thing again unchanged: only
+// not_ready and unauthenticated are (M60).
+func (k Kind) Retryable() bool { return k == KindNotReady || k == KindUnauthenticated }
+
+// Kinds lists the closed class.
+func Kinds() []Kind {
+	return []Kind{
+		KindInvalidArgument, KindUnauthenticated, KindPermissionDenied, KindNotFound, KindAlreadyExists, KindConflict,
+		KindVersionMismatch, KindDirectoryNotEmpty, KindNotReady, KindFenceUnknown, KindResourceExhausted, KindInternal,
+	}
+}
+
+// CodeInfo is one row of the catalogue.
+type CodeInfo struct {
+	Code    Code
+	Kind    Kind
+	Status  int    // HTTP status
+	Errno   Errno  // what a guest sees when a host call ends with this code; 0: never seen by a guest
+	Meaning string // one sentence for the reference
+}
+
+// Request and transport.
+const (
+	CodeInvalidRequest      Code = "INVALID_REQUEST"
+	CodeInvalidJSON         Code = "INVALID_JSON"
+	CodeUnknownField        Code = "UNKNOWN_FIELD"
+	CodeUnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
+	CodePayloadTooLarge     Code = "PAYLOAD_TOO_LARGE"
+	CodeMethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
+	CodeNotFound            Code = "NOT_FOUND"
+	CodeUnauthenticated     Code = "UNAUTHENTICATED"
+	CodeForbidden           Code = "FORBIDDEN"
+	CodeHostRefused         Code = "HOST_REFUSED"
+	CodeOriginRefused       Code = "ORIGIN_REFUSED"
+	CodeForwardedRefused    Code = "FORWARDED_REFUSED"
+	CodeHairpinRefused      Code = "HAIRPIN_REFUSED"
+	CodeAlreadyExists       Code = "ALREADY_EXISTS"
+	CodeConflict            Code = "CONFLICT"
+	CodePreconditionNeeded  Code = "PRECONDITION_REQUIRED"
+	CodePreconditionFailed  Code = "PRECONDITION_FAILED"
+	CodeIdempotencyUnbuilt  Code = "IDEMPOTENCY_UNSUPPORTED"
+	CodeQuotaExceeded       Code = "QUOTA_EXCEEDED"
+	CodeOverloaded          Code = "OVERLOADED"
+	CodeNotReady            Code = "NOT_READY"
+	CodeDraining            Code = "DRAINING"
+	CodeInternal            Code = "INTERNAL"
+	CodeSchemaUnsupported   Code = "STORE_SCHEMA_UNSUPPORTED"
+	CodeUnsupportedRule     Code = "UNSUPPORTED_RULE"
+	CodeBuiltInImmutable    Code = "BUILTIN_IMMUTABLE"
+	CodeCeilingLoosened     Code = "CEILING_LOOSENED"
+	CodeEnvironmentUnusable Code = "ENVIRONMENT_UNAVAILABLE"
+)
+
+// Admission.
+const (
+	CodeModuleRefused     Code = "MODULE_REFUSED"
+	CodeModuleNotWasm     Code = "MODULE_NOT_WASM"
+	CodeModuleText        Code = "MODULE_IS_TEXT"
+	CodeModuleComponent   Code = "MODULE_IS_COMPONENT"
+	CodeModuleMalformed   Code = "MODULE_MALFORMED"
+	CodeModuleInvalid     Code = "MODULE_INVALID"
+	CodeModuleLimit       Code = "MODULE_LIMIT"
+	CodeModuleFeature     Code = "MODULE_FEATURE"
+	CodeImportUnknown     Code = "IMPORT_UNKNOWN"
+	CodeImportSignature   Code = "IMPORT_SIGNATURE"
+	CodeImportAboveReach  Code = "IMPORT_ABOVE_REACH"
+	CodeExportMissing     Code = "EXPORT_MISSING"
+	CodeExportSignature   Code = "EXPORT_SIGNATURE"
+	CodeNameReserved      Code = "NAME_RESERVED"
+	CodeManifestMissing   Code = "MANIFEST_MISSING"
+	CodeManifestInvalid   Code = "MANIFEST_INVALID"
+	CodeSchemaInvalid     Code = "SCHEMA_INVALID"
+	CodeCompileFailed     Code = "COMPILE_FAILED"
+	CodeCompileLimit      Code = "COMPILE_LIMIT"
+	CodeStartRefused      Code = "START_REFUSED"
+	CodeInitializeFailed  Code = "INITIALIZE_FAILED"
+	CodeCapabilityTaken   Code = "CAPABILITY_TAKEN"
+	CodeImageNotReady     Code = "IMAGE_NOT_READY"
+	CodeBiomeDisabled     Code = "BIOME_DISABLED"
+	CodeUploadUnsupported Code = "UPLOAD_ENCODING_UNSUPPORTED"
+)
+
+// The decision.
+const (
+	CodeMissingGrant          Code = "MISSING_GRANT"
+	CodeEnvironmentNotGranted Code = "ENVIRONMENT_NOT_GRANTED"
+	CodeReachCeiling          Code = "REACH_CEILING_EXCEEDED"
+	CodeClassificationCeiling Code = "CLASSIFICATION_CEILING_EXCEEDED"
+	CodeClassificationFlow    Code = "CLASSIFICATION_FLOW"
+	CodeUnclassified          Code = "CAPABILITY_UNCLASSIFIED"
+	CodeCapabilityUnknown     Code = "CAPABILITY_UNKNOWN"
+	CodeInputSchema           Code = "INPUT_SCHEMA_VIOLATION"
+	CodeGrantRevoked          Code = "GRANT_REVOKED"
+	CodeAuditUnavailable      Code = "AUDIT_UNAVAILABLE"
+	CodeSubjectNotCovered     Code = "SUBJECT_NOT_COVERED"
+	CodeApprovalUnbuilt       Code = "APPROVAL_UNSUPPORTED"
+)
+
+// Running a guest.
+const (
+	CodeDeadline        Code = "DEADLINE_EXCEEDED"
+	CodeCanceled        Code = "CANCELED"
+	CodeMemoryLimit     Code = "MEMORY_LIMIT"
+	CodeStackLimit      Code = "STACK_LIMIT"
+	CodeInputLimit      Code = "INPUT_LIMIT"
+	CodeOutputLimit     Code = "OUTPUT_LIMIT"
+	CodeOutputMissing   Code = "OUTPUT_MISSING"
+	CodeOutputInvalid   Code = "OUTPUT_INVALID"
+	CodeHostCallLimit   Code = "HOST_CALL_LIMIT"
+	CodeGuestTrap       Code = "GUEST_TRAP"
+	CodeGuestError      Code = "GUEST_ERROR"
+	CodeGuestExit       Code = "GUEST_EXIT"
+	CodeRandomLimit     Code = "RANDOM_LIMIT"
+	CodeChildDepth      Code = "CHILD_DEPTH_LIMIT"
+	CodeChildLimit      Code = "CHILD_LIMIT"
+	CodeChildCycle      Code = "CHILD_CYCLE"
+	CodePointer         Code = "POINTER_OUT_OF_BOUNDS"
+	CodeArgumentInvalid Code = "ARGUMENT_INVALID"
+)
+
+// Files and keys.
+const (
+	CodePathInvalid       Code = "PATH_INVALID"
+	CodeResourceNotInGlob Code = "RESOURCE_NOT_IN_GLOB"
+	CodeFileNotFound      Code = "FILE_NOT_FOUND"
+	CodeFileExists        Code = "FILE_EXISTS"
+	CodeReadRequired      Code = "READ_REQUIRED"
+	CodeVersionMismatch   Code = "VERSION_MISMATCH"
+	CodeDeletedSinceRead  Code = "DELETED_SINCE_READ"
+	CodeDirectoryNotEmpty Code = "DIRECTORY_NOT_EMPTY"
+	CodeNotRegular        Code = "NOT_REGULAR"
+	CodeEditNoMatch       Code = "EDIT_NO_MATCH"
+	CodeEditAmbiguous     Code = "EDIT_AMBIGUOUS"
+	CodeEditEmpty         Code = "EDIT_EMPTY"
+	CodeEditIdentical     Code = "EDIT_IDENTICAL"
+	CodePatternInvalid    Code = "PATTERN_INVALID"
+	CodeFileTooLarge      Code = "FILE_TOO_LARGE"
+	CodeWorkspaceFull     Code = "WORKSPACE_FULL"
+	CodeLedgerUnavailable Code = "LEDGER_UNAVAILABLE"
+	CodeKeyInvalid        Code = "KEY_INVALID"
+	CodeKeyNotFound       Code = "KEY_NOT_FOUND"
+	CodeValueTooLarge     Code = "VALUE_TOO_LARGE"
+	CodeKVFull            Code = "KV_FULL"
+)
+
+// Network and secrets.
+const (
+	CodeURLInvalid        Code = "URL_INVALID"
+	CodeEndpointRefused   Code = "ENDPOINT_NOT_ALLOWED"
+	CodeAddressRefused    Code = "ADDRESS_REFUSED"
+	CodeRedirectRefused   Code = "REDIRECT_REFUSED"
+	CodeHeaderRefused     Code = "HEADER_REFUSED"
+	CodeHTTPBudget        Code = "HTTP_BUDGET_EXHAUSTED"
+	CodeRequestTooLarge   Code = "REQUEST_TOO_LARGE"
+	CodeResponseTooLarge  Code = "RESPONSE_TOO_LARGE"
+	CodeUpstreamTimeout   Code = "UPSTREAM_TIMEOUT"
+	CodeUpstreamFailed    Code = "UPSTREAM_FAILED"
+	CodeSecretDenied      Code = "SECRET_DENIED"
+	CodeSecretEchoed      Code = "SECRET_ECHOED"
+	CodeMissingCredential Code = "MISSING_CREDENTIAL_BINDING"
+)
+
+var codeTable = []CodeInfo{
+	{CodeInvalidRequest, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The request or one of its values is not of the documented form."},
+	{CodeInvalidJSON, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The body is not exactly one well-formed JSON value: syntax, duplicate keys, nesting, encoding or trailing data."},
+	{CodeUnknownField, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The document has a field the contract does not name."},
+	{CodeUnsupportedMedia, KindInvalidArgument, http.StatusUnsupportedMediaType, 0, "The content type is not the one this operation reads."},
+	{CodePayloadTooLarge, KindResourceExhausted, http.StatusRequestEntityTooLarge, 0, "The request body is larger than the limit of this operation."},
+	{CodeMethodNotAllowed, KindInvalidArgument, http.StatusMethodNotAllowed, 0, "The path exists, the method does not."},
+	{CodeNotFound, KindNotFound, http.StatusNotFound, ENOENT, "There is no such thing, or it is not yours to see."},
+	{CodeUnauthenticated, KindUnauthenticated, http.StatusUnauthorized, 0, "No valid credential was presented."},
+	{CodeForbidden, KindPermissionDenied, http.StatusForbidden, EDENIED, "The credential is valid and its role may not do this."},
+	{CodeHostRefused, KindPermissionDenied, http.StatusMisdirectedRequest, 0, "The Host header names something this listener does not serve."},
+	{CodeOriginRefused, KindPermissionDenied, http.StatusForbidden, 0, "The request comes from a page of a foreign origin."},
+	{CodeForwardedRefused, KindPermissionDenied, http.StatusForbidden, 0, "A development session was used through a proxy."},
+	{CodeHairpinRefused, KindPermissionDenied, http.StatusLoopDetected, 0, "The request was sent by a guest of this very process."},
+	{CodeAlreadyExists, KindAlreadyExists, http.StatusConflict, EEXIST, "Something with this name is there already."},
+	{CodeConflict, KindConflict, http.StatusConflict, ECONFLICT, "The state the request assumes is not the state there is."},
+	{CodePreconditionNeeded, KindInvalidArgument, http.StatusPreconditionRequired, 0, "This change needs an If-Match header."},
+	{CodePreconditionFailed, KindVersionMismatch, http.StatusPreconditionFailed, 0, "The object changed since the version named by If-Match."},
+	{CodeIdempotencyUnbuilt, KindInvalidArgument, http.StatusBadRequest, 0, "Idempotency-Key is not supported yet and is refused rather than ignored."},
+	{CodeQuotaExceeded, KindResourceExhausted, http.StatusTooManyRequests, EQUOTA, "A count limit of the organisation is used up."},
+	{CodeOverloaded, KindNotReady, http.StatusServiceUnavailable, 0, "All places to run and to wait are taken."},
+	{CodeNotReady, KindNotReady, http.StatusServiceUnavailable, EUNAVAIL, "A part that is needed is not ready."},
+	{CodeDraining, KindNotReady, http.StatusServiceUnavailable, 0, "The server is shutting down and takes no new work."},
+	{CodeInternal, KindInternal, http.StatusInternalServerError, EINTERNAL, "Something went wrong inside the gateway; the audit id finds the detail."},
+	{CodeSchemaUnsupported, KindConflict, http.StatusConflict, 0, "The data directory was written by another schema version and is left untouched."},
+	{CodeUnsupportedRule, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "A rule of a form that would not be enforced is refused, never stored."},
+	{CodeBuiltInImmutable, KindPermissionDenied, http.StatusForbidden, 0, "Slug, reach and family of a built-in environment cannot be changed."},
+	{CodeCeilingLoosened, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "A ceiling may be tightened, never loosened."},
+	{CodeEnvironmentUnusable, KindPermissionDenied, http.StatusForbidden, 0, "The environment is not available on this server or to this space."},
+
+	{CodeModuleRefused, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "Admission refused the module; the report lists every problem with its offset."},
+	{CodeModuleNotWasm, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The bytes are not a WebAssembly binary."},
+	{CodeModuleText, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The bytes are the WebAssembly text format."},
+	{CodeModuleComponent, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The bytes are a component, not a core module."},
+	{CodeModuleMalformed, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The binary's structure is broken."},
+	{CodeModuleInvalid, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The module does not validate."},
+	{CodeModuleLimit, KindResourceExhausted, http.StatusUnprocessableEntity, 0, "The module is over a structural limit."},
+	{CodeModuleFeature, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The module uses a proposal the host does not accept."},
+	{CodeImportUnknown, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "An import is not in the ABI."},
+	{CodeImportSignature, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "An import has another type than the ABI gives it."},
+	{CodeImportAboveReach, KindPermissionDenied, http.StatusUnprocessableEntity, 0, "A host function is imported that is above the highest reach the manifest declares."},
+	{CodeExportMissing, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "An export the contract needs is not there."},
+	{CodeExportSignature, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "An export has another type than the contract gives it."},
+	{CodeNameReserved, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "A name uses a prefix that is reserved for the host."},
+	{CodeManifestMissing, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The module carries no ecotone.manifest section."},
+	{CodeManifestInvalid, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The manifest does not satisfy its contract; every problem is listed."},
+	{CodeSchemaInvalid, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "A capability's JSON Schema is invalid, refers outside itself or is over its bound."},
+	{CodeCompileFailed, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The engine could not compile the module."},
+	{CodeCompileLimit, KindResourceExhausted, http.StatusUnprocessableEntity, 0, "Compiling took more processor time, wall time or memory than allowed."},
+	{CodeStartRefused, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The module has a start function or exports both faces; initialisation belongs into _initialize."},
+	{CodeInitializeFailed, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "_initialize trapped, called a host function of an invocation or did not end in its budget."},
+	{CodeCapabilityTaken, KindAlreadyExists, http.StatusConflict, 0, "Another biome already provides this capability; the first stays."},
+	{CodeImageNotReady, KindNotReady, http.StatusServiceUnavailable, 0, "The compiled form is being rebuilt; no invocation ever compiles."},
+	{CodeBiomeDisabled, KindPermissionDenied, http.StatusForbidden, 0, "The biome is disabled."},
+	{CodeUploadUnsupported, KindInvalidArgument, http.StatusUnsupportedMediaType, 0, "The upload's content encoding is not accepted."},
+
+	{CodeMissingGrant, KindPermissionDenied, http.StatusForbidden, EDENIED, "No grant lets this subject invoke this capability in this environment."},
+	{CodeEnvironmentNotGranted, KindPermissionDenied, http.StatusForbidden, EDENIED, "The biome's install grant does not admit this environment."},
+	{CodeReachCeiling, KindPermissionDenied, http.StatusForbidden, EDENIED, "The reach is above the environment's ceiling."},
+	{CodeClassificationCeiling, KindPermissionDenied, http.StatusForbidden, EDENIED, "The data is classified above the ceiling."},
+	{CodeClassificationFlow, KindPermissionDenied, http.StatusForbidden, EDENIED, "Data would flow to a sink that is cleared for less."},
+	{CodeUnclassified, KindPermissionDenied, http.StatusForbidden, EDENIED, "The catalogue cannot say the capability's reach, and the environment is a boundary."},
+	{CodeCapabilityUnknown, KindNotFound, http.StatusNotFound, ENOENT, "There is no such capability, or nothing says you may know of it."},
+	{CodeInputSchema, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The input does not satisfy the capability's schema."},
+	{CodeGrantRevoked, KindPermissionDenied, http.StatusForbidden, ECANCELED, "The authority of the running invocation was withdrawn."},
+	{CodeAuditUnavailable, KindNotReady, http.StatusServiceUnavailable, EUNAVAIL, "The audit log cannot be written, so nothing runs."},
+	{CodeSubjectNotCovered, KindPermissionDenied, http.StatusForbidden, EDENIED, "The user an agent acts for is not covered, and an agent never exceeds its user."},
+	{CodeApprovalUnbuilt, KindPermissionDenied, http.StatusForbidden, EDENIED, "The capability requires an approval, and approvals are not built yet: refused, never skipped."},
+
+	{CodeDeadline, KindResourceExhausted, http.StatusGatewayTimeout, ETIMEOUT, "The invocation did not end before its deadline."},
+	{CodeCanceled, KindConflict, http.StatusConflict, ECANCELED, "The invocation was cancelled."},
+	{CodeMemoryLimit, KindResourceExhausted, http.StatusUnprocessableEntity, 0, "The module needs more memory than the environment allows."},
+	{CodeStackLimit, KindResourceExhausted, http.StatusBadGateway, 0, "The guest's call stack reached its limit."},
+	{CodeInputLimit, KindResourceExhausted, http.StatusRequestEntityTooLarge, ETOOBIG, "The input is larger than the limit."},
+	{CodeOutputLimit, KindResourceExhausted, http.StatusBadGateway, ETOOBIG, "The guest's output is larger than the limit."},
+	{CodeOutputMissing, KindInternal, http.StatusBadGateway, 0, "The guest ended without an output."},
+	{CodeOutputInvalid, KindInternal, http.StatusBadGateway, 0, "The guest's output is not exactly one JSON value of the declared schema."},
+	{CodeHostCallLimit, KindResourceExhausted, http.StatusBadGateway, EQUOTA, "The invocation used up its host calls."},
+	{CodeGuestTrap, KindInternal, http.StatusBadGateway, 0, "The guest trapped."},
+	{CodeGuestError, KindInvalidArgument, http.StatusUnprocessableEntity, 0, "The capability itself answered with an error; its text is the capability's own."},
+	{CodeGuestExit, KindInternal, http.StatusBadGateway, 0, "The guest ended its process instead of returning."},
+	{CodeRandomLimit, KindResourceExhausted, http.StatusBadGateway, EQUOTA, "The invocation used up its random bytes."},
+	{CodeChildDepth, KindResourceExhausted, http.StatusBadGateway, EQUOTA, "Invocations are nested deeper than allowed."},
+	{CodeChildLimit, KindResourceExhausted, http.StatusBadGateway, EQUOTA, "The invocation used up its child invocations."},
+	{CodeChildCycle, KindConflict, http.StatusConflict, EDENIED, "A capability would invoke itself through its own chain."},
+	{CodePointer, KindInvalidArgument, http.StatusBadGateway, EFAULT, "A pointer and length given to a host function lie outside the guest's memory."},
+	{CodeArgumentInvalid, KindInvalidArgument, http.StatusBadGateway, EINVAL, "An argument of a host call is not of the documented form."},
+
+	{CodePathInvalid, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The path is absolute, escapes the workspace, or has forbidden bytes."},
+	{CodeResourceNotInGlob, KindPermissionDenied, http.StatusForbidden, EDENIED, "The resource is outside what the grant names."},
+	{CodeFileNotFound, KindNotFound, http.StatusNotFound, ENOENT, "There is no such file, or it is above what this invocation may see."},
+	{CodeFileExists, KindAlreadyExists, http.StatusConflict, EEXIST, "The destination is there already."},
+	{CodeReadRequired, KindConflict, http.StatusConflict, EREAD, "An existing file is overwritten only after it was read in this session."},
+	{CodeVersionMismatch, KindVersionMismatch, http.StatusPreconditionFailed, EVERSION, "The file changed after it was read."},
+	{CodeDeletedSinceRead, KindVersionMismatch, http.StatusPreconditionFailed, EDELETED, "The file was deleted after it was read."},
+	{CodeDirectoryNotEmpty, KindDirectoryNotEmpty, http.StatusConflict, ENOTEMPTY, "Only empty directories are removed."},
+	{CodeNotRegular, KindInvalidArgument, http.StatusBadRequest, ENOTREG, "The operation works on regular files only."},
+	{CodeEditNoMatch, KindConflict, http.StatusConflict, ENOMATCH, "The text to replace does not occur."},
+	{CodeEditAmbiguous, KindConflict, http.StatusConflict, EAMBIGUOUS, "The text to replace occurs more than once; the count is given."},
+	{CodeEditEmpty, KindInvalidArgument, http.StatusBadRequest, EEMPTY, "The text to replace is empty."},
+	{CodeEditIdentical, KindInvalidArgument, http.StatusBadRequest, ESAME, "The old and the new text are the same."},
+	{CodePatternInvalid, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The pattern does not compile or is over its bound."},
+	{CodeFileTooLarge, KindResourceExhausted, http.StatusRequestEntityTooLarge, ETOOBIG, "The file would be larger than allowed."},
+	{CodeWorkspaceFull, KindResourceExhausted, http.StatusInsufficientStorage, EQUOTA, "The workspace has no room for more bytes or entries."},
+	{CodeLedgerUnavailable, KindNotReady, http.StatusServiceUnavailable, EUNAVAIL, "The read ledger cannot answer; that is not the same as never read."},
+	{CodeKeyInvalid, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The key is empty, too long or has forbidden bytes."},
+	{CodeKeyNotFound, KindNotFound, http.StatusNotFound, ENOENT, "There is no such key, or it is above what this invocation may see."},
+	{CodeValueTooLarge, KindResourceExhausted, http.StatusRequestEntityTooLarge, ETOOBIG, "The value is larger than allowed."},
+	{CodeKVFull, KindResourceExhausted, http.StatusInsufficientStorage, EQUOTA, "The key space has no room for more keys or bytes."},
+
+	{CodeURLInvalid, KindInvalidArgument, http.StatusBadRequest, EINVAL, "The URL is not in canonical form or uses something that is not allowed in one."},
+	{CodeEndpointRefused, KindPermissionDenied, http.StatusForbidden, EDENIED, "No endpoint rule allows this request."},
+	{CodeAddressRefused, KindPermissionDenied, http.StatusForbidden, EDENIED, "The name resolves to an address that is never dialled."},
+	{CodeRedirectRefused, KindPermissionDenied, http.StatusForbidden, EDENIED, "A redirect leads to where no rule allows."},
+	{CodeHeaderRefused, KindInvalidArgument, http.StatusBadRequest, EINVAL, "A request header is one the host sets or forbids."},
+	{CodeHTTPBudget, KindResourceExhausted, http.StatusBadGateway, EQUOTA, "The invocation used up its outgoing requests."},
+	{CodeRequestTooLarge, KindResourceExhausted, http.StatusBadGateway, ETOOBIG, "The outgoing request is larger than allowed."},
+	{CodeResponseTooLarge, KindResourceExhausted, http.StatusBadGateway, ETOOBIG, "The origin's response is larger than allowed."},
+	{CodeUpstreamTimeout, KindResourceExhausted, http.StatusGatewayTimeout, ETIMEOUT, "The origin did not answer in time."},
+	{CodeUpstreamFailed, KindInternal, http.StatusBadGateway, EIO, "The origin could not be reached or broke the protocol."},
+	{CodeSecretDenied, KindPermissionDenied, http.StatusForbidden, ESECRET, "The secret is not there, not bound to this biome, or not for this use."},
+	{CodeSecretEchoed, KindPermissionDenied, http.StatusForbidden, ESECRET, "The origin sent the secret back; the response is discarded and the invocation ends."},
+	{CodeMissingCredential, KindPermissionDenied, http.StatusForbidden, ESECRET, "The endpoint rule needs a secret that is not bound."},
+}
+
+var codeIndex = func() map[Code]*CodeInfo {
+	m := make(map[Code]*CodeInfo, len(codeTable))
+	for i := range codeTable {
+		if m[codeTable[i].Code] != nil {
+			panic("abi: code twice in the catalogue: " + string(codeTable[i].Code))
+		}
+		m[codeTable[i].Code] = &codeTable[i]
+	}
+	return m
+}()
+
+// Codes returns the catalogue in its documented order. The caller must not change it.
+func Codes() []CodeInfo { return codeTable }
+
+// Info returns the catalogue row of c.
+func (c Code) Info() (CodeInfo, bool) {
+	if i := codeIndex[c]; i != nil {
+		return *i, true
+	}
+	return CodeInfo{Code: c, Kind: KindInternal, Status: http.StatusInternalServerError, Errno: EINTERNAL}, false
+}
+
+// Errno returns what a guest sees for c; a code that guests never see is EINTERNAL.
+func (c Code) Errno() Errno {
+	i, _ := c.Info()
+	if i.Errno == 0 {
+		return EINTERNAL
+	}
+	return i.Errno
+}

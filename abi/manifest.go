@@ -1,0 +1,303 @@
+package abi
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Manifest is what a biome says of itself, embedded as the custom section
+// [ManifestSection]. It names no environment, no grant and no publisher: those are not a
+// biome's to give (X4).
+type Manifest struct {
+	Name     string       `json:"name"`    // the biome's id within an organisation, a slug
+	Version  string       `json:"version"` // semantic version, for people
+	ABI      string       `json:"abi"`     // exactly [Version]
+	Provides []Descriptor `json:"provides"`
+	Requires Requires     `json:"requires,omitzero"`
+	Examples []Example    `json:"examples,omitempty"`
+	Freeze   Freeze       `json:"freeze,omitempty"`
+}
+
+// Descriptor describes one capability (X58). Provenance is stamped at upload, never declared.
+type Descriptor struct {
+	Ref                  CapabilityRef     `json:"ref"`
+	Export               string            `json:"export"`
+	Title                string            `json:"title"`
+	Summary              string            `json:"summary"`
+	SideEffects          string            `json:"sideEffects"`
+	InputSchema          json.RawMessage   `json:"inputSchema"`
+	OutputSchema         json.RawMessage   `json:"outputSchema"`
+	RiskTier             RiskTier          `json:"riskTier"`
+	RequiresApproval     bool              `json:"requiresApproval,omitempty"`
+	Examples             []json.RawMessage `json:"examples,omitempty"`
+	OutputClassification Classification    `json:"outputClassification"`
+	Reach                Reach             `json:"reach"`
+}
+
+// Requires is what a biome asks for. The install grant, not this list, is what counts at
+// run time.
+type Requires struct {
+	Capabilities []CapabilityRef `json:"capabilities,omitempty"`
+	Endpoints    []Need          `json:"endpoints,omitempty"`
+	Secrets      []Need          `json:"secrets,omitempty"`
+}
+
+// Need names an endpoint or secret of the organisation and says why it is wanted.
+type Need struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Example is an invocation that admission may try in a sandbox.
+type Example struct {
+	Ref   CapabilityRef   `json:"ref"`
+	Input json.RawMessage `json:"input"`
+}
+
+// RiskTier is how much harm a capability can do, as its author sees it.
+type RiskTier string
+
+const (
+	RiskLow      RiskTier = "low"
+	RiskMedium   RiskTier = "medium"
+	RiskHigh     RiskTier = "high"
+	RiskCritical RiskTier = "critical"
+)
+
+// Freeze says how a module may be started: from a frozen image when possible (auto), from an
+// image remade with fresh seed (seeded), or by initialising for each invocation (never).
+type Freeze string
+
+const (
+	FreezeAuto   Freeze = "auto"
+	FreezeSeeded Freeze = "seeded"
+	FreezeNever  Freeze = "never"
+)
+
+// Bounds of a manifest, beyond which it is refused.
+const (
+	MaxManifestBytes = 256 << 10
+	MaxProvides      = 64
+	MaxRequires      = 64
+	MaxExamples      = 20
+	MaxTitle         = 200
+	MaxSummary       = 1000
+	MaxSideEffects   = 1000
+	MaxWhy           = 300
+	MaxSchemaBytes   = 64 << 10
+	MaxVersionBytes  = 64
+	MaxExportBytes   = 128
+)
+
+var versionGrammar = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// ReservedNames cannot be a biome's name (PF-A9).
+var ReservedNames = []string{"admin", "api", "default", "ecotone", "gateway", "host", "org", "system"}
+
+// ManifestProblems lists everything wrong with a manifest.
+type ManifestProblems []*Error
+
+func (p ManifestProblems) Error() string {
+	var b strings.Builder
+	for i, e := range p {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(e.Error())
+	}
+	return b.String()
+}
+
+// DecodeManifest reads a manifest strictly and checks all that can be checked without the
+// module: unknown and duplicate fields, grammars, bounds and cross references. Problems come
+// all at once, each with code [CodeManifestInvalid] and a JSON pointer; a document that does
+// not decode at all is one problem. Schemas are compiled by the caller.
+func DecodeManifest(data []byte) (*Manifest, ManifestProblems) {
+	if len(data) > MaxManifestBytes {
+		return nil, ManifestProblems{Errorf(CodeManifestInvalid, "the manifest has %d bytes; at most %d are read", len(data), MaxManifestBytes)}
+	}
+	var m Manifest
+	if err := DecodeStrict(data, &m); err != nil {
+		e := AsError(err)
+		return nil, ManifestProblems{{Code: CodeManifestInvalid, Message: e.Message, Hint: e.Hint, Pointer: e.Pointer, Cause: err}}
+	}
+	if m.Freeze == "" {
+		m.Freeze = FreezeAuto
+	}
+	c := &manifestCheck{}
+	c.manifest(&m)
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return &m, nil
+}
+
+type manifestCheck struct{ problems ManifestProblems }
+
+func (c *manifestCheck) add(pointer, format string, args ...any) {
+	c.problems = append(c.problems, Errorf(CodeManifestInvalid, format, args...).At(pointer))
+}
+
+func (c *manifestCheck) text(pointer, s string, maxBytes int, required bool) {
+	switch {
+	case required && strings.TrimSpace(s) == "":
+		c.add(pointer, "must not be empty")
+	case len(s) > maxBytes:
+		c.add(pointer, "has %d bytes; at most %d are allowed", len(s), maxBytes)
+	case hasControl(s):
+		c.add(pointer, "has control or bidirectional formatting characters")
+	}
+}
+
+// hasControl also finds the characters that reorder displayed text (S17).
+func hasControl(s string) bool {
+	for _, r := range s {
+		switch {
+		case r < 0x20 && r != '\n' && r != '\t', r == 0x7f, r >= 0x80 && r < 0xa0,
+			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+			return true
+		}
+	}
+	return false
+}
+
+func (c *manifestCheck) manifest(m *Manifest) {
+	if !ValidSlug(m.Name) {
+		c.add("/name", "%s is not a biome name: lower case letters, digits and inner hyphens, at most 63 bytes", Quote(m.Name))
+	}
+	for _, r := range ReservedNames {
+		if m.Name == r {
+			c.add("/name", "the name %q is reserved", r)
+		}
+	}
+	if len(m.Version) > MaxVersionBytes || !versionGrammar.MatchString(m.Version) {
+		c.add("/version", "%s is not a semantic version", Quote(m.Version))
+	}
+	if m.ABI != Version {
+		c.add("/abi", "this host speaks %s, the manifest asks for %s", Version, Quote(m.ABI))
+	}
+	if n := len(m.Provides); n == 0 || n > MaxProvides {
+		c.add("/provides", "a biome provides 1 to %d capabilities, this one %d", MaxProvides, n)
+	}
+	refs := map[CapabilityRef]bool{}
+	exports := map[string]bool{}
+	for i := range m.Provides {
+		d := &m.Provides[i]
+		at := fmt.Sprintf("/provides/%d", i)
+		if refs[d.Ref] {
+			c.add(at+"/ref", "%s is provided twice", Quote(string(d.Ref)))
+		}
+		if exports[d.Export] {
+			c.add(at+"/export", "export %s serves two capabilities", Quote(d.Export))
+		}
+		refs[d.Ref], exports[d.Export] = true, true
+		c.descriptor(at, d)
+	}
+	c.requires(&m.Requires)
+	if len(m.Examples) > MaxExamples {
+		c.add("/examples", "at most %d examples", MaxExamples)
+	}
+	for i, e := range m.Examples {
+		if !refs[e.Ref] {
+			c.add(fmt.Sprintf("/examples/%d/ref", i), "%s is not provided here", Quote(string(e.Ref)))
+		}
+		if len(e.Input) == 0 {
+			c.add(fmt.Sprintf("/examples/%d/input", i), "is missing")
+		}
+	}
+	switch m.Freeze {
+	case FreezeAuto, FreezeSeeded, FreezeNever:
+	default:
+		c.add("/freeze", "%s is not one of auto, seeded, never", Quote(string(m.Freeze)))
+	}
+}
+
+func (c *manifestCheck) descriptor(at string, d *Descriptor) {
+	if d.Ref == "" {
+		c.add(at+"/ref", "is missing")
+	}
+	if d.Export == "" || len(d.Export) > MaxExportBytes || hasControl(d.Export) {
+		c.add(at+"/export", "an export has 1 to %d printable bytes", MaxExportBytes)
+	}
+	switch d.Export {
+	case "memory", "_start", "_initialize":
+		c.add(at+"/export", "%q is not a capability", d.Export)
+	}
+	if strings.HasPrefix(d.Export, ReservedPrefix) {
+		c.add(at+"/export", "names beginning with %q are reserved for the host", ReservedPrefix)
+	}
+	c.text(at+"/title", d.Title, MaxTitle, true)
+	c.text(at+"/summary", d.Summary, MaxSummary, true)
+	c.text(at+"/sideEffects", d.SideEffects, MaxSideEffects, false)
+	c.schema(at+"/inputSchema", d.InputSchema)
+	c.schema(at+"/outputSchema", d.OutputSchema)
+	switch d.RiskTier {
+	case RiskLow, RiskMedium, RiskHigh, RiskCritical:
+	default:
+		c.add(at+"/riskTier", "%s is not one of low, medium, high, critical", Quote(string(d.RiskTier)))
+	}
+	if len(d.Examples) > MaxExamples {
+		c.add(at+"/examples", "at most %d examples", MaxExamples)
+	}
+	if !d.OutputClassification.Valid() {
+		c.add(at+"/outputClassification", "is missing")
+	}
+	if !d.Reach.Valid() {
+		c.add(at+"/reach", "is missing: every capability declares how far it reaches")
+	}
+}
+
+func (c *manifestCheck) schema(at string, raw json.RawMessage) {
+	switch {
+	case len(raw) == 0:
+		c.add(at, "is missing")
+	case len(raw) > MaxSchemaBytes:
+		c.add(at, "has %d bytes; at most %d are allowed", len(raw), MaxSchemaBytes)
+	case raw[0] != '{':
+		c.add(at, "must be a JSON object")
+	}
+}
+
+func (c *manifestCheck) requires(r *Requires) {
+	if len(r.Capabilities) > MaxRequires {
+		c.add("/requires/capabilities", "at most %d", MaxRequires)
+	}
+	seen := map[string]bool{}
+	for i, ref := range r.Capabilities {
+		if seen[string(ref)] {
+			c.add(fmt.Sprintf("/requires/capabilities/%d", i), "%s is listed twice", Quote(string(ref)))
+		}
+		seen[string(ref)] = true
+	}
+	c.needs("/requires/endpoints", r.Endpoints)
+	c.needs("/requires/secrets", r.Secrets)
+}
+
+func (c *manifestCheck) needs(at string, needs []Need) {
+	if len(needs) > MaxRequires {
+		c.add(at, "at most %d", MaxRequires)
+	}
+	seen := map[string]bool{}
+	for i, n := range needs {
+		here := fmt.Sprintf("%s/%d", at, i)
+		if !ValidSlug(n.Name) {
+			c.add(here+"/name", "%s is not a name", Quote(n.Name))
+		}
+		if seen[n.Name] {
+			c.add(here+"/name", "%s is listed twice", Quote(n.Name))
+		}
+		seen[n.Name] = true
+		c.text(here+"/why", n.Why, MaxWhy, true)
+	}
+}
+
+// MaxReach is the highest reach any provided capability declares, or invalid when there is none.
+func (m *Manifest) MaxReach() Reach {
+	var r Reach
+	for i := range m.Provides {
+		r = max(r, m.Provides[i].Reach)
+	}
+	return r
+}

@@ -1,0 +1,290 @@
+package abi
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// StrictMaxDepth bounds the nesting of any JSON document the project reads.
+const StrictMaxDepth = 64
+
+// CheckJSON verifies that data is exactly one JSON value (RFC 8259) in valid UTF-8,
+// nested at most maxDepth deep, without duplicate object keys (PF-A9: two decoders that
+// disagree about which duplicate wins are two policies). It allocates in proportion to
+// len(data) and returns an [Error] with code [CodeInvalidJSON] and a pointer.
+func CheckJSON(data []byte, maxDepth int) error {
+	if !utf8.Valid(data) {
+		return Errorf(CodeInvalidJSON, "the document is not valid UTF-8")
+	}
+	return walkJSON(data, maxDepth, nil)
+}
+
+// DecodeStrict decodes exactly one JSON value into v (a non-nil pointer). Unknown
+// fields, fields whose case differs, duplicate keys, nulls where a value is needed,
+// trailing data and nesting past [StrictMaxDepth] are refused with
+// [CodeInvalidJSON] or [CodeUnknownField] and a JSON pointer (RFC 6901).
+func DecodeStrict(data []byte, v any) error {
+	if !utf8.Valid(data) {
+		return Errorf(CodeInvalidJSON, "the document is not valid UTF-8")
+	}
+	if err := walkJSON(data, StrictMaxDepth, reflect.TypeOf(v).Elem()); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return decodeError(err)
+	}
+	return nil
+}
+
+func decodeError(err error) error {
+	var own *Error
+	if AsErrorInto(err, &own) {
+		return own
+	}
+	if te, ok := err.(*json.UnmarshalTypeError); ok {
+		return Errorf(CodeInvalidJSON, "expected %s, found a JSON %s", jsonTypeName(te.Type), te.Value).
+			At("/" + strings.ReplaceAll(te.Field, ".", "/"))
+	}
+	return Errorf(CodeInvalidJSON, "the document does not decode: %w", err)
+}
+
+// AsErrorInto finds an [Error] in err's chain and reports whether there was one.
+func AsErrorInto(err error, target **Error) bool {
+	for err != nil {
+		if e, ok := err.(*Error); ok {
+			*target = e
+			return true
+		}
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return false
+		}
+		err = u.Unwrap()
+	}
+	return false
+}
+
+func jsonTypeName(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a whole number in range"
+	}
+}
+
+// frame is one open object or array of the walk.
+type frame struct {
+	object  bool
+	wantKey bool
+	keys    map[string]struct{}
+	key     string
+	index   int
+	typ     reflect.Type // nil: anything goes below here
+}
+
+var (
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+)
+
+// walkJSON is iterative: hostile nesting costs depth frames, never host stack.
+func walkJSON(data []byte, maxDepth int, typ reflect.Type) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var stack []frame
+	seen := false
+	for {
+		tok, err := dec.Token()
+		if err == io.EOF {
+			if !seen || len(stack) > 0 {
+				return Errorf(CodeInvalidJSON, "the document ends too early").At(pointer(stack))
+			}
+			return nil
+		}
+		if err != nil {
+			return Errorf(CodeInvalidJSON, "malformed JSON at byte %d: %w", dec.InputOffset(), err).At(pointer(stack))
+		}
+		if len(stack) == 0 && seen {
+			return Errorf(CodeInvalidJSON, "trailing data after the document at byte %d", dec.InputOffset())
+		}
+		seen = true
+		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		here := typ
+		if n := len(stack); n > 0 {
+			top := &stack[n-1]
+			if top.object && top.wantKey {
+				if err := top.take(tok.(string)); err != nil {
+					return err.At(pointer(stack))
+				}
+				continue
+			}
+			here = top.child()
+			if top.object {
+				top.wantKey = true
+			} else {
+				top.index++
+			}
+		}
+		switch tok := tok.(type) {
+		case json.Delim:
+			if len(stack) >= maxDepth {
+				return Errorf(CodeInvalidJSON, "nested deeper than %d levels", maxDepth).At(pointer(stack))
+			}
+			stack = append(stack, frame{object: tok == '{', wantKey: tok == '{', typ: settle(here), index: -1})
+		case nil:
+			if here != nil && !nullable(here) {
+				return Errorf(CodeInvalidJSON, "null where %s is needed", jsonTypeName(here)).At(pointer(stack))
+			}
+		}
+	}
+}
+
+// take records an object key and refuses a repeated or unknown one.
+func (f *frame) take(key string) *Error {
+	f.key, f.wantKey = key, false
+	if f.keys == nil {
+		f.keys = make(map[string]struct{})
+	}
+	if _, dup := f.keys[key]; dup {
+		return Errorf(CodeInvalidJSON, "duplicate key %s", Quote(key))
+	}
+	f.keys[key] = struct{}{}
+	if f.typ != nil && f.typ.Kind() == reflect.Struct {
+		if _, ok := structField(f.typ, key); !ok {
+			return Errorf(CodeUnknownField, "unknown field %s", Quote(key)).
+				WithHint("the fields here are " + strings.Join(fieldNames(f.typ), ", "))
+		}
+	}
+	return nil
+}
+
+// child is the Go type the next value below f decodes into, or nil.
+func (f *frame) child() reflect.Type {
+	if f.typ == nil {
+		return nil
+	}
+	switch f.typ.Kind() {
+	case reflect.Struct:
+		if t, ok := structField(f.typ, f.key); ok {
+			return t
+		}
+	case reflect.Map, reflect.Slice, reflect.Array:
+		return f.typ.Elem()
+	}
+	return nil
+}
+
+// settle strips pointers and stops at types that decode themselves.
+func settle(t reflect.Type) reflect.Type {
+	for t != nil {
+		p := reflect.PointerTo(t)
+		if p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler) {
+			return nil
+		}
+		if t.Kind() != reflect.Pointer {
+			break
+		}
+		t = t.Elem()
+	}
+	if t != nil && t.Kind() == reflect.Interface {
+		return nil
+	}
+	return t
+}
+
+func nullable(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return true
+	case reflect.Slice:
+		return t == reflect.TypeFor[json.RawMessage]()
+	}
+	return false
+}
+
+func structField(t reflect.Type, name string) (reflect.Type, bool) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && tag == "" {
+			ft := f.Type
+			for ft.Kind() == reflect.Pointer {
+				ft = ft.Elem()
+			}
+			if ft.Kind() == reflect.Struct {
+				if inner, ok := structField(ft, name); ok {
+					return inner, true
+				}
+				continue
+			}
+		}
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		if tag == "" {
+			tag = f.Name
+		}
+		if tag == name {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
+
+func fieldNames(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Struct {
+			out = append(out, fieldNames(f.Type)...)
+			continue
+		}
+		if f.IsExported() && tag != "-" {
+			if tag == "" {
+				tag = f.Name
+			}
+			out = append(out, tag)
+		}
+	}
+	return out
+}
+
+func pointer(stack []frame) string {
+	var b strings.Builder
+	for i := range stack {
+		f := &stack[i]
+		switch {
+		case f.object && f.key != "":
+			b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(f.key))
+		case !f.object && f.index >= 0:
+			b.WriteString("/" + strconv.Itoa(f.index))
+		}
+	}
+	s := b.String()
+	if len(s) > 256 {
+		s = s[:256]
+	}
+	return strings.ToValidUTF8(s, "�")
+}
