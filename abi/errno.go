@@ -1,87 +1,41 @@
 package abi
 
-import "strconv"
+import "github.com/ecotone-dev/ecotone/abi/errno"
 
 // Errno is what a guest sees of a refused or failed host call: the call returns
-// -Errno. Numbers are part of the ABI and never change meaning. A refusal is a
-// value, never a trap (PF-H13): the guest may go on without what it was refused.
-type Errno int32
+// -Errno. It is [errno.Errno]; guests import that small package, hosts this one.
+type Errno = errno.Errno
 
+// The numbers, as [errno] documents them.
 const (
-	EINVAL     Errno = 1  // an argument is not of the documented form
-	EFAULT     Errno = 2  // a pointer lies outside memory
-	EDENIED    Errno = 3  // refused by reach, grant, glob, flow or rule
-	ENOENT     Errno = 4  // absent, or above what this invocation may see
-	EEXIST     Errno = 5  // the destination is there already
-	EVERSION   Errno = 6  // changed since it was read
-	EREAD      Errno = 7  // read it first
-	ENOTEMPTY  Errno = 8  // the directory is not empty
-	ENOTREG    Errno = 9  // not a regular file
-	ENOMATCH   Errno = 10 // the text to replace does not occur
-	EAMBIGUOUS Errno = 11 // the text to replace occurs more than once
-	EEMPTY     Errno = 12 // the text to replace is empty
-	ESAME      Errno = 13 // old and new text are the same
-	EDELETED   Errno = 14 // deleted since it was read
-	ETOOBIG    Errno = 15 // one item is over its limit
-	EQUOTA     Errno = 16 // a budget is used up
-	EUNAVAIL   Errno = 17 // something needed is not ready
-	ETIMEOUT   Errno = 18 // took too long
-	ECANCELED  Errno = 19 // the invocation is cancelled or its authority withdrawn
-	EIO        Errno = 20 // the other side failed
-	ESECRET    Errno = 21 // the secret is absent or not for this use: one answer for both
-	ECONFLICT  Errno = 22 // the state assumed is not the state there is
-	ECHILD     Errno = 23 // the child invocation failed; the result register holds its problem document
-	EINTERNAL  Errno = 24 // the host failed
+	EINVAL     = errno.EINVAL
+	EFAULT     = errno.EFAULT
+	EDENIED    = errno.EDENIED
+	ENOENT     = errno.ENOENT
+	EEXIST     = errno.EEXIST
+	EVERSION   = errno.EVERSION
+	EREAD      = errno.EREAD
+	ENOTEMPTY  = errno.ENOTEMPTY
+	ENOTREG    = errno.ENOTREG
+	ENOMATCH   = errno.ENOMATCH
+	EAMBIGUOUS = errno.EAMBIGUOUS
+	EEMPTY     = errno.EEMPTY
+	ESAME      = errno.ESAME
+	EDELETED   = errno.EDELETED
+	ETOOBIG    = errno.ETOOBIG
+	EQUOTA     = errno.EQUOTA
+	EUNAVAIL   = errno.EUNAVAIL
+	ETIMEOUT   = errno.ETIMEOUT
+	ECANCELED  = errno.ECANCELED
+	EIO        = errno.EIO
+	ESECRET    = errno.ESECRET
+	ECONFLICT  = errno.ECONFLICT
+	ECHILD     = errno.ECHILD
+	EINTERNAL  = errno.EINTERNAL
 )
 
 // ErrnoInfo is one row of the table of error numbers.
-type ErrnoInfo struct {
-	Errno   Errno
-	Name    string
-	Meaning string
-}
-
-var errnoTable = []ErrnoInfo{
-	{EINVAL, "EINVAL", "an argument is not of the documented form"},
-	{EFAULT, "EFAULT", "a pointer and length lie outside the guest's memory"},
-	{EDENIED, "EDENIED", "refused by reach, grant, glob, information flow or rule"},
-	{ENOENT, "ENOENT", "absent, or above what this invocation may see"},
-	{EEXIST, "EEXIST", "the destination is there already"},
-	{EVERSION, "EVERSION", "changed since it was read"},
-	{EREAD, "EREAD", "an existing file must be read before it is overwritten"},
-	{ENOTEMPTY, "ENOTEMPTY", "the directory is not empty"},
-	{ENOTREG, "ENOTREG", "not a regular file"},
-	{ENOMATCH, "ENOMATCH", "the text to replace does not occur"},
-	{EAMBIGUOUS, "EAMBIGUOUS", "the text to replace occurs more than once; result_meta gives the count"},
-	{EEMPTY, "EEMPTY", "the text to replace is empty"},
-	{ESAME, "ESAME", "old and new text are the same"},
-	{EDELETED, "EDELETED", "deleted since it was read"},
-	{ETOOBIG, "ETOOBIG", "one item is over its limit"},
-	{EQUOTA, "EQUOTA", "a budget of the invocation or of the store is used up"},
-	{EUNAVAIL, "EUNAVAIL", "something needed is not ready"},
-	{ETIMEOUT, "ETIMEOUT", "it took too long"},
-	{ECANCELED, "ECANCELED", "the invocation is cancelled or its authority was withdrawn"},
-	{EIO, "EIO", "the other side failed"},
-	{ESECRET, "ESECRET", "the secret is absent or not for this use; one answer for both"},
-	{ECONFLICT, "ECONFLICT", "the state assumed is not the state there is"},
-	{ECHILD, "ECHILD", "the child invocation failed; the result register holds its problem document"},
-	{EINTERNAL, "EINTERNAL", "the host failed"},
-}
+type ErrnoInfo = errno.Info
 
 // Errnos returns the table in ascending order. The caller must not change it.
-func Errnos() []ErrnoInfo { return errnoTable }
-
-func (e Errno) String() string {
-	if e >= 1 && int(e) <= len(errnoTable) {
-		return errnoTable[e-1].Name
-	}
-	return "errno " + strconv.Itoa(int(e))
-}
-
-// Error makes an Errno usable as a Go error in guests.
-func (e Errno) Error() string {
-	if e >= 1 && int(e) <= len(errnoTable) {
-		return errnoTable[e-1].Name + ": " + errnoTable[e-1].Meaning
-	}
-	return e.String()
-}
+func Errnos() []ErrnoInfo { return errno.All() }
