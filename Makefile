@@ -1,0 +1,74 @@
+# Everything a person or a machine does with the repository. `make help` lists it.
+
+GO        ?= go
+BIN       ?= bin
+TOOLS     := $(GO) tool -modfile=.ci/tools/go.mod
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT    ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+DATE      ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
+PKG       := github.com/ecotone-dev/ecotone
+LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gateway/version.Commit=$(COMMIT) -X $(PKG)/gateway/version.Date=$(DATE)
+
+# The race detector needs cgo and a C compiler; without one it is left out, and said so.
+HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
+RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/store/... ./host/boundary/... ./host/files/... ./host/network/... ./host/vault/...
+
+.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+
+build: ## build the static binary into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ecotone ./cmd/ecotone
+
+biomes: ## build the first-party biomes into bin/biomes
+	$(GO) run ./biomes/build/cmd -o $(BIN)/biomes
+
+demo: build biomes ## run the main job end to end on loopback, in a temporary directory
+	$(BIN)/ecotone demo --biomes $(BIN)/biomes
+
+run: build biomes ## leave a development gateway up, with the first-party biomes installed
+	$(BIN)/ecotone serve --dev --data data --biomes $(BIN)/biomes
+
+test: ## run every test, then the concurrent packages again under the race detector
+	$(GO) test ./...
+	@$(MAKE) --no-print-directory race
+
+race: ## run the concurrent packages under the race detector
+ifeq ($(HAVE_CC),yes)
+	CGO_ENABLED=1 $(GO) test -race $(RACE_PKGS)
+else
+	@echo "SKIPPED: the race detector needs a C compiler, and there is none on this machine"
+endif
+
+check: ## everything CI checks beside the tests; ends by failing on a dirty tree
+	$(GO) vet ./...
+	$(TOOLS) staticcheck ./...
+	@out=$$($(TOOLS) gofumpt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not gofumpt'd:"; echo "$$out"; exit 1; fi
+	$(GO) test -run 'TestArrows' ./cmd/ecotone
+	$(GO) run ./abi/docgen -check
+	$(GO) run ./testdata/hostile/gen -check
+	$(GO) mod verify >/dev/null
+	$(GO) mod tidy -diff
+	@if [ -n "$$(git status --porcelain)" ]; then echo "the tree is dirty:"; git status --short; exit 1; fi
+
+fmt: ## format all Go files
+	$(TOOLS) gofumpt -w $$(git ls-files '*.go')
+
+generate: ## rewrite the generated references in docs/
+	$(GO) run ./abi/docgen
+
+fixtures: biomes ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm) and the biomes
+	$(GO) run ./testdata/hostile/gen
+
+FUZZTIME ?= 20s
+fuzz: ## run every fuzz target for FUZZTIME
+	@set -e; for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz' || true); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
+
+bench: ## run the benchmarks that stand beside the hot path
+	$(GO) test -run '^$$' -bench . -benchmem ./gateway/gate ./gateway/audit ./gateway/schema ./host/boundary
+
+clean: ## remove what was built
+	rm -rf $(BIN) dist

@@ -1,0 +1,17 @@
+package guard
+
+import "net/http"
+
+// FromHTTP reads the facts of a net/http request; nonceHeader names the hairpin header.
+func FromHTTP(r *http.Request, nonceHeader string) Facts {
+	f := Facts{
+		Host: r.Host, Origin: r.Header.Values("Origin"), FetchSite: r.Header.Get("Sec-Fetch-Site"),
+		Nonce: r.Header.Values(nonceHeader),
+	}
+	for _, h := range ForwardingHeaders {
+		if len(r.Header.Values(h)) > 0 {
+			f.Forwarded = true
+		}
+	}
+	return f
+}
