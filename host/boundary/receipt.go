@@ -1,0 +1,72 @@
+package boundary
+
+import (
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// Receipt is what an invocation did, for the audit. It carries the invocation's final label
+// and is shown only to receivers cleared for it (S6).
+type Receipt struct {
+	Label        abi.Classification `json:"label"`
+	Intent       bool               `json:"intent"` // a durable intent was recorded: the invocation may have changed something
+	HostCalls    int64              `json:"hostCalls"`
+	RandomBytes  int64              `json:"randomBytes"`
+	Children     int64              `json:"children"`
+	HTTPRequests int64              `json:"httpRequests"`
+	PeakMemory   int64              `json:"peakMemory"` // bytes of linear memory at the end, its peak: memory never shrinks
+	Took         time.Duration      `json:"took"`       // ns, from New to the end
+	Lines        []Line             `json:"lines,omitempty"`
+	// Unlisted counts host calls without a line of their own: those that touch nothing
+	// outside the invocation and were not refused, and all past [MaxLines]. External
+	// effects are in the journal whether or not they have a line.
+	Unlisted map[string]int64 `json:"unlisted,omitempty"`
+	Logs     []LogRecord      `json:"logs,omitempty"`
+}
+
+// MaxLines bounds the lines of one receipt.
+const MaxLines = 2048
+
+// Line is one host call.
+type Line struct {
+	Call     int64    `json:"call"` // its number in the invocation, from 1; the journal's line
+	Function string   `json:"function"`
+	Target   string   `json:"target,omitempty"` // canonical path, key, ref, URL without query …
+	Code     abi.Code `json:"code,omitempty"`   // "": done; otherwise the true reason, which the errno may hide
+	// Withheld counts objects above the ceiling that the call treated as absent (S5).
+	Withheld int64              `json:"withheld,omitempty"`
+	In       int64              `json:"in,omitempty"`  // bytes of arguments
+	Out      int64              `json:"out,omitempty"` // bytes placed in the result register or in memory
+	Label    abi.Classification `json:"label"`         // the invocation's, after the call
+	Start    time.Duration      `json:"start"`         // ns since New
+	Took     time.Duration      `json:"took"`          // ns
+}
+
+// LogRecord is one record a guest wrote. Text holds no control bytes and is valid UTF-8.
+type LogRecord struct {
+	At     time.Duration `json:"at"` // ns since New
+	Level  LogLevel      `json:"level"`
+	Stream string        `json:"stream,omitempty"` // stdout or stderr when it came by WASI
+	Text   string        `json:"text"`
+	Cut    bool          `json:"cut,omitempty"` // the line was longer
+	// Dropped marks the one record that says the quota was reached; it counts what is not there.
+	Dropped int64 `json:"dropped,omitempty"`
+}
+
+// LogLevel is the level argument of log.
+type LogLevel uint8
+
+const (
+	LogDebug LogLevel = iota
+	LogInfo
+	LogWarn
+	LogError
+)
+
+var logLevelNames = [...]string{"debug", "info", "warn", "error"}
+
+func (l LogLevel) String() string { return logLevelNames[min(l, LogError)] }
+
+// MarshalText writes the level's name.
+func (l LogLevel) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
