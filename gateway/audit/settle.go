@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// Bounds of what one event may hold. Text over its bound is cut and marked; lists over
+// theirs are cut, and the receipt says by how much.
+const (
+	MaxLines = 4096 // receipt lines of one ended event
+	maxList  = 128  // checks, suggestions, grants, field names
+	maxText  = 512  // bytes of any one text
+)
+
+// text bounds untrusted text. JSON escapes its control bytes; a cut is visible.
+func text(s string) string {
+	s = strings.ToValidUTF8(s, "�")
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+func texts(fields ...*string) {
+	for _, f := range fields {
+		*f = text(*f)
+	}
+}
+
+// list copies at most maxList elements, so that what is stored is not shared with the caller.
+func list[T any](in []T, each func(*T)) []T {
+	if len(in) == 0 {
+		return nil
+	}
+	out := append([]T(nil), in[:min(len(in), maxList)]...)
+	for i := range out {
+		each(&out[i])
+	}
+	return out
+}
+
+func refuse(format string, args ...any) error {
+	return abi.Errorf(abi.CodeAuditUnavailable, "the audit event is not complete: "+format, args...)
+}
+
+func need(what, value string) error {
+	if value == "" {
+		return refuse("%s is missing", what)
+	}
+	return nil
+}
+
+func known(c abi.Code) error {
+	if c == "" {
+		return nil
+	}
+	if _, ok := c.Info(); !ok {
+		return refuse("code %s is not in the catalogue", abi.Quote(string(c)))
+	}
+	return nil
+}
+
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Decided) settle() (Body, error) {
+	if !d.Verdict.Valid() {
+		return nil, refuse("verdict %s is not one of allow, deny, needs_approval", abi.Quote(string(d.Verdict)))
+	}
+	if err := first(
+		need("subject kind", d.Subject.Kind), need("subject id", d.Subject.ID), need("caller kind", d.CallerKind),
+		need("space", d.Space), need("environment", string(d.Environment)), need("capability", string(d.Capability)),
+		need("session", d.Session), known(d.Code),
+	); err != nil {
+		return nil, err
+	}
+	if (d.Verdict == VerdictDeny) && d.Code == "" {
+		return nil, refuse("a denial has a code")
+	}
+	if d.Parent != "" {
+		if _, err := parseID(d.Parent); err != nil {
+			return nil, err
+		}
+	}
+	env, ref := string(d.Environment), string(d.Capability)
+	texts(&d.Subject.Kind, &d.Subject.ID, &d.CallerKind, &d.Origin, &d.Space, &env, &ref, &d.Session, &d.Workspace,
+		&d.Trace, &d.InputDigest, &d.Biome, &d.Digest, &d.ReachCheck)
+	d.Environment, d.Capability = abi.EnvironmentRef(env), abi.CapabilityRef(ref)
+	if d.User != nil {
+		u := *d.User
+		texts(&u.Kind, &u.ID)
+		d.User = &u
+	}
+	d.Checks = list(d.Checks, func(c *Check) { texts(&c.Name, &c.Verdict, &c.Detail) })
+	d.Suggestions = list(d.Suggestions, func(s *Suggestion) { texts(&s.Kind, &s.Detail) })
+	d.Grants = list(d.Grants, func(s *string) { texts(s) })
+	return d, nil
+}
+
+func (s Started) settle() (Body, error) { return s, nil }
+
+func (e Effect) settle() (Body, error) {
+	texts(&e.Function, &e.Target)
+	return e, need("function", e.Function)
+}
+
+func (e EffectClosed) settle() (Body, error) { return e, known(e.Code) }
+
+func (e Ended) settle() (Body, error) {
+	switch e.Outcome {
+	case OutcomeCompleted, OutcomeFailed, OutcomeInterrupted:
+	default:
+		return nil, refuse("outcome %s is not known", abi.Quote(string(e.Outcome)))
+	}
+	if err := known(e.Code); err != nil {
+		return nil, err
+	}
+	if e.Outcome == OutcomeFailed && e.Code == "" {
+		return nil, refuse("a failed run has a code")
+	}
+	keep := min(len(e.Lines), MaxLines)
+	e.LinesOmitted += len(e.Lines) - keep
+	e.Lines = append([]Line(nil), e.Lines[:keep]...)
+	for i := range e.Lines {
+		texts(&e.Lines[i].Function, &e.Lines[i].Target)
+	}
+	return e, nil
+}
+
+func (r Refused) settle() (Body, error) {
+	texts(&r.Listener, &r.Method, &r.Route, &r.Remote, &r.Detail)
+	if r.Subject != nil {
+		s := *r.Subject
+		texts(&s.Kind, &s.ID)
+		r.Subject = &s
+	}
+	return r, first(need("code", string(r.Code)), known(r.Code))
+}
+
+func (a Admin) settle() (Body, error) {
+	texts(&a.Operation, &a.Actor, &a.Role, &a.ObjectKind, &a.Object)
+	a.Fields = list(a.Fields, func(s *string) { texts(s) })
+	return a, first(need("operation", a.Operation), need("actor", a.Actor), known(a.Code))
+}
+
+func (s System) settle() (Body, error) {
+	texts(&s.Event, &s.Version, &s.Org, &s.Detail)
+	return s, need("event", s.Event)
+}
