@@ -19,25 +19,42 @@ type Error struct {
 	Pointer string // JSON pointer or field name the error is about, if any
 }
 
-// Errorf makes an [Error] with a public message. A %w operand becomes the private
-// cause and is not rendered into the message.
+// Errorf makes an [Error] with a public message. The operand of %w, and ": " before it,
+// become the private cause and are not rendered into the message, wherever the verb
+// stands. Verbs take their operands in order; explicit argument indexes and * are not
+// supported.
 func Errorf(code Code, format string, args ...any) *Error {
 	e := &Error{Code: code}
 	public := make([]any, 0, len(args))
-	for _, a := range args {
-		public = append(public, a)
-	}
-	if i := strings.Index(format, ": %w"); i >= 0 {
-		for j := len(args) - 1; j >= 0; j-- {
-			if err, ok := args[j].(error); ok {
-				e.Cause = err
-				public = append(public[:j], public[j+1:]...)
-				break
-			}
+	var text strings.Builder
+	next := 0
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			text.WriteByte(format[i])
+			continue
 		}
-		format = format[:i] + format[i+len(": %w"):]
+		end := i + 1
+		for end < len(format) && strings.IndexByte("+-# 0123456789.", format[end]) >= 0 {
+			end++
+		}
+		verb := format[i:min(end+1, len(format))]
+		i = end
+		switch {
+		case strings.HasSuffix(verb, "%") && len(verb) > 1, next >= len(args):
+			text.WriteString(verb)
+		case strings.HasSuffix(verb, "w"):
+			e.Cause, _ = args[next].(error)
+			next++
+			kept := strings.TrimSuffix(text.String(), ": ")
+			text.Reset()
+			text.WriteString(kept)
+		default:
+			text.WriteString(verb)
+			public = append(public, args[next])
+			next++
+		}
 	}
-	e.Message = fmt.Sprintf(format, public...)
+	e.Message = fmt.Sprintf(text.String(), append(public, args[next:]...)...)
 	return e
 }
 

@@ -65,7 +65,7 @@ type LimitInfo struct {
 	Name    string // as configuration and documents name it
 	Unit    string // bytes, count, ms
 	Default int64
-	Hard    int64 // what configuration may raise it to; 0: the operator decides
+	Hard    int64 // what configuration may raise it to; 0: the operator decides, up to [OperatorMax]
 	Scope   string
 	Code    Code
 }
@@ -75,6 +75,10 @@ const (
 	mib = 1 << 20
 	gib = 1 << 30
 )
+
+// OperatorMax bounds the limits that are the operator's to choose: large enough for any
+// machine, and small enough that milliseconds still fit a time.Duration.
+const OperatorMax = 1 << 40
 
 // Scopes of limits.
 const (
@@ -179,8 +183,12 @@ func (l *Limits) Set(name string, value int64) error {
 		if row.Name != name {
 			continue
 		}
-		if value < 1 || (row.Hard > 0 && value > row.Hard) {
-			return Errorf(CodeInvalidRequest, "limit %s must be from 1 to %d %s", name, row.Hard, row.Unit).At("/" + name)
+		hard := row.Hard
+		if hard == 0 {
+			hard = OperatorMax
+		}
+		if value < 1 || value > hard {
+			return Errorf(CodeInvalidRequest, "limit %s must be from 1 to %d, in %s", name, hard, row.Unit).At("/" + name)
 		}
 		l[i] = value
 		return nil

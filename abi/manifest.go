@@ -110,34 +110,109 @@ func (p ManifestProblems) Error() string {
 	return b.String()
 }
 
+// MaxManifestProblems bounds how many problems of one manifest are listed.
+const MaxManifestProblems = 100
+
 // DecodeManifest reads a manifest strictly and checks all that can be checked without the
 // module: unknown and duplicate fields, grammars, bounds and cross references. Problems come
-// all at once, each with code [CodeManifestInvalid] and a JSON pointer; a document that does
-// not decode at all is one problem. Schemas are compiled by the caller.
+// all at once, at most [MaxManifestProblems], each with a JSON pointer and a code:
+// [CodeUnknownField] for a field the contract does not name (an environment, a grant, a
+// publisher: X4), [CodeManifestInvalid] for the rest. A document that is not JSON of the right
+// types is not looked at beyond the place where that shows. Schemas are compiled by the caller.
 func DecodeManifest(data []byte) (*Manifest, ManifestProblems) {
 	if len(data) > MaxManifestBytes {
 		return nil, ManifestProblems{Errorf(CodeManifestInvalid, "the manifest has %d bytes; at most %d are read", len(data), MaxManifestBytes)}
 	}
-	var m Manifest
-	if err := DecodeStrict(data, &m); err != nil {
+	c := &manifestCheck{}
+	var w wireManifest
+	if err := decodeStrict(data, &w, c.problem); err != nil {
 		e := AsError(err)
-		return nil, ManifestProblems{{Code: CodeManifestInvalid, Message: e.Message, Hint: e.Hint, Pointer: e.Pointer, Cause: err}}
+		c.problem(&Error{Code: CodeManifestInvalid, Message: e.Message, Hint: e.Hint, Pointer: e.Pointer, Cause: err})
+		return nil, c.problems
 	}
+	m := c.words(&w)
 	if m.Freeze == "" {
 		m.Freeze = FreezeAuto
 	}
-	c := &manifestCheck{}
-	c.manifest(&m)
+	c.manifest(m)
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
-	return &m, nil
+	return m, nil
 }
+
+// The wire types hold vocabulary words as text, so that one bad word does not hide the
+// problems behind it. Their fields hide those of the structs they embed.
+type (
+	wireManifest struct {
+		Manifest
+		Provides []wireDescriptor `json:"provides"`
+		Requires wireRequires     `json:"requires"`
+		Examples []wireExample    `json:"examples"`
+	}
+	wireDescriptor struct {
+		Descriptor
+		Ref                  string `json:"ref"`
+		OutputClassification string `json:"outputClassification"`
+		Reach                string `json:"reach"`
+	}
+	wireRequires struct {
+		Requires
+		Capabilities []string `json:"capabilities"`
+	}
+	wireExample struct {
+		Example
+		Ref string `json:"ref"`
+	}
+)
 
 type manifestCheck struct{ problems ManifestProblems }
 
+func (c *manifestCheck) problem(e *Error) {
+	if len(c.problems) < MaxManifestProblems {
+		c.problems = append(c.problems, e)
+	}
+}
+
 func (c *manifestCheck) add(pointer, format string, args ...any) {
-	c.problems = append(c.problems, Errorf(CodeManifestInvalid, format, args...).At(pointer))
+	c.problem(Errorf(CodeManifestInvalid, format, args...).At(pointer))
+}
+
+// words parses every vocabulary word. A missing or bad one is a problem and leaves the
+// invalid zero value behind.
+func (c *manifestCheck) words(w *wireManifest) *Manifest {
+	m := w.Manifest
+	for i := range w.Provides {
+		from, at := &w.Provides[i], fmt.Sprintf("/provides/%d", i)
+		d := from.Descriptor
+		d.Ref = word(c, at+"/ref", from.Ref, ParseCapabilityRef)
+		d.OutputClassification = word(c, at+"/outputClassification", from.OutputClassification, ParseClassification)
+		d.Reach = word(c, at+"/reach", from.Reach, ParseReach)
+		m.Provides = append(m.Provides, d)
+	}
+	m.Requires = w.Requires.Requires
+	for i, ref := range w.Requires.Capabilities {
+		m.Requires.Capabilities = append(m.Requires.Capabilities,
+			word(c, fmt.Sprintf("/requires/capabilities/%d", i), ref, ParseCapabilityRef))
+	}
+	for i, from := range w.Examples {
+		e := from.Example
+		e.Ref = word(c, fmt.Sprintf("/examples/%d/ref", i), from.Ref, ParseCapabilityRef)
+		m.Examples = append(m.Examples, e)
+	}
+	return &m
+}
+
+func word[T any](c *manifestCheck, pointer, s string, parse func(string) (T, error)) T {
+	v, err := parse(s)
+	switch {
+	case s == "":
+		c.add(pointer, "is missing")
+	case err != nil:
+		e := AsError(err)
+		c.problem(&Error{Code: CodeManifestInvalid, Message: e.Message, Hint: e.Hint, Pointer: pointer, Cause: err})
+	}
+	return v
 }
 
 func (c *manifestCheck) text(pointer, s string, maxBytes int, required bool) {
@@ -151,14 +226,21 @@ func (c *manifestCheck) text(pointer, s string, maxBytes int, required bool) {
 	}
 }
 
-// hasControl also finds the characters that reorder displayed text (S17).
 func hasControl(s string) bool {
 	for _, r := range s {
-		switch {
-		case r < 0x20 && r != '\n' && r != '\t', r == 0x7f, r >= 0x80 && r < 0xa0,
-			r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+		if r != '\n' && r != '\t' && controlRune(r) {
 			return true
 		}
+	}
+	return false
+}
+
+// controlRune also finds the characters that reorder displayed text (S17).
+func controlRune(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0,
+		r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+		return true
 	}
 	return false
 }
@@ -186,10 +268,10 @@ func (c *manifestCheck) manifest(m *Manifest) {
 	for i := range m.Provides {
 		d := &m.Provides[i]
 		at := fmt.Sprintf("/provides/%d", i)
-		if refs[d.Ref] {
+		if d.Ref != "" && refs[d.Ref] {
 			c.add(at+"/ref", "%s is provided twice", Quote(string(d.Ref)))
 		}
-		if exports[d.Export] {
+		if d.Export != "" && exports[d.Export] {
 			c.add(at+"/export", "export %s serves two capabilities", Quote(d.Export))
 		}
 		refs[d.Ref], exports[d.Export] = true, true
@@ -200,7 +282,7 @@ func (c *manifestCheck) manifest(m *Manifest) {
 		c.add("/examples", "at most %d examples", MaxExamples)
 	}
 	for i, e := range m.Examples {
-		if !refs[e.Ref] {
+		if e.Ref != "" && !refs[e.Ref] {
 			c.add(fmt.Sprintf("/examples/%d/ref", i), "%s is not provided here", Quote(string(e.Ref)))
 		}
 		if len(e.Input) == 0 {
@@ -215,9 +297,6 @@ func (c *manifestCheck) manifest(m *Manifest) {
 }
 
 func (c *manifestCheck) descriptor(at string, d *Descriptor) {
-	if d.Ref == "" {
-		c.add(at+"/ref", "is missing")
-	}
 	if d.Export == "" || len(d.Export) > MaxExportBytes || hasControl(d.Export) {
 		c.add(at+"/export", "an export has 1 to %d printable bytes", MaxExportBytes)
 	}
@@ -241,12 +320,6 @@ func (c *manifestCheck) descriptor(at string, d *Descriptor) {
 	if len(d.Examples) > MaxExamples {
 		c.add(at+"/examples", "at most %d examples", MaxExamples)
 	}
-	if !d.OutputClassification.Valid() {
-		c.add(at+"/outputClassification", "is missing")
-	}
-	if !d.Reach.Valid() {
-		c.add(at+"/reach", "is missing: every capability declares how far it reaches")
-	}
 }
 
 func (c *manifestCheck) schema(at string, raw json.RawMessage) {
@@ -266,7 +339,7 @@ func (c *manifestCheck) requires(r *Requires) {
 	}
 	seen := map[string]bool{}
 	for i, ref := range r.Capabilities {
-		if seen[string(ref)] {
+		if ref != "" && seen[string(ref)] {
 			c.add(fmt.Sprintf("/requires/capabilities/%d", i), "%s is listed twice", Quote(string(ref)))
 		}
 		seen[string(ref)] = true

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,23 +23,26 @@ func CheckJSON(data []byte, maxDepth int) error {
 	if !utf8.Valid(data) {
 		return Errorf(CodeInvalidJSON, "the document is not valid UTF-8")
 	}
-	return walkJSON(data, maxDepth, nil)
+	return (&walker{maxDepth: maxDepth}).walk(data)
 }
 
 // DecodeStrict decodes exactly one JSON value into v (a non-nil pointer). Unknown
 // fields, fields whose case differs, duplicate keys, nulls where a value is needed,
 // trailing data and nesting past [StrictMaxDepth] are refused with
-// [CodeInvalidJSON] or [CodeUnknownField] and a JSON pointer (RFC 6901).
-func DecodeStrict(data []byte, v any) error {
+// [CodeInvalidJSON] or [CodeUnknownField] and a JSON pointer (RFC 6901); so are strings
+// that a field's own type refuses, with the code that type gives.
+func DecodeStrict(data []byte, v any) error { return decodeStrict(data, v, nil) }
+
+// decodeStrict passes unknown fields to unknown and goes on, when it is given.
+func decodeStrict(data []byte, v any, unknown func(*Error)) error {
 	if !utf8.Valid(data) {
 		return Errorf(CodeInvalidJSON, "the document is not valid UTF-8")
 	}
-	if err := walkJSON(data, StrictMaxDepth, reflect.TypeOf(v).Elem()); err != nil {
+	w := walker{maxDepth: StrictMaxDepth, root: reflect.TypeOf(v).Elem(), unknown: unknown}
+	if err := w.walk(data); err != nil {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
+	if err := json.Unmarshal(data, v); err != nil {
 		return decodeError(err)
 	}
 	return nil
@@ -105,59 +109,115 @@ var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// walkJSON is iterative: hostile nesting costs depth frames, never host stack.
-func walkJSON(data []byte, maxDepth int, typ reflect.Type) error {
+// walker reads a document token by token. It is iterative: hostile nesting costs frames,
+// never host stack.
+type walker struct {
+	maxDepth int
+	root     reflect.Type // nil: any document
+	unknown  func(*Error) // told of unknown fields; nil: the first one ends the walk
+	stack    []frame
+}
+
+func (w *walker) walk(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	var stack []frame
 	seen := false
 	for {
 		tok, err := dec.Token()
 		if err == io.EOF {
-			if !seen || len(stack) > 0 {
-				return Errorf(CodeInvalidJSON, "the document ends too early").At(pointer(stack))
+			if !seen || len(w.stack) > 0 {
+				return w.refuse("the document ends too early")
 			}
 			return nil
 		}
 		if err != nil {
-			return Errorf(CodeInvalidJSON, "malformed JSON at byte %d: %w", dec.InputOffset(), err).At(pointer(stack))
+			return w.refuse("malformed JSON at byte %d: %w", dec.InputOffset(), err)
 		}
-		if len(stack) == 0 && seen {
-			return Errorf(CodeInvalidJSON, "trailing data after the document at byte %d", dec.InputOffset())
+		if len(w.stack) == 0 && seen {
+			return w.refuse("trailing data after the document at byte %d", dec.InputOffset())
 		}
 		seen = true
-		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		here := typ
-		if n := len(stack); n > 0 {
-			top := &stack[n-1]
-			if top.object && top.wantKey {
-				if err := top.take(tok.(string)); err != nil {
-					return err.At(pointer(stack))
-				}
-				continue
-			}
-			here = top.child()
-			if top.object {
-				top.wantKey = true
-			} else {
-				top.index++
-			}
-		}
-		switch tok := tok.(type) {
-		case json.Delim:
-			if len(stack) >= maxDepth {
-				return Errorf(CodeInvalidJSON, "nested deeper than %d levels", maxDepth).At(pointer(stack))
-			}
-			stack = append(stack, frame{object: tok == '{', wantKey: tok == '{', typ: settle(here), index: -1})
-		case nil:
-			if here != nil && !nullable(here) {
-				return Errorf(CodeInvalidJSON, "null where %s is needed", jsonTypeName(here)).At(pointer(stack))
-			}
+		if err := w.token(tok); err != nil {
+			return err
 		}
 	}
+}
+
+func (w *walker) refuse(format string, args ...any) *Error {
+	return Errorf(CodeInvalidJSON, format, args...).At(pointer(w.stack))
+}
+
+// token takes one token. Its results are of type error, so that nil stays nil.
+func (w *walker) token(tok json.Token) error {
+	delim, isDelim := tok.(json.Delim)
+	if isDelim && (delim == '}' || delim == ']') {
+		w.stack = w.stack[:len(w.stack)-1]
+		return nil
+	}
+	here := w.root
+	if n := len(w.stack); n > 0 {
+		top := &w.stack[n-1]
+		if top.object && top.wantKey {
+			return w.key(top, tok.(string))
+		}
+		here = top.child()
+		if top.object {
+			top.wantKey = true
+		} else {
+			top.index++
+		}
+	}
+	switch tok := tok.(type) {
+	case json.Delim:
+		if len(w.stack) >= w.maxDepth {
+			return w.refuse("nested deeper than %d levels", w.maxDepth)
+		}
+		w.stack = append(w.stack, frame{object: tok == '{', wantKey: tok == '{', typ: settle(here), index: -1})
+	case string:
+		if err := checkText(here, tok); err != nil {
+			return err.At(pointer(w.stack))
+		}
+	case nil:
+		if here != nil && !nullable(here) {
+			return w.refuse("null where %s is needed", jsonTypeName(here))
+		}
+	}
+	return nil
+}
+
+func (w *walker) key(top *frame, key string) error {
+	err := top.take(key)
+	switch {
+	case err == nil:
+		return nil
+	case err.Code == CodeUnknownField && w.unknown != nil:
+		w.unknown(err.At(pointer(w.stack)))
+		return nil
+	}
+	return err.At(pointer(w.stack))
+}
+
+// checkText asks the type that a string will decode into, while its place is still known.
+func checkText(t reflect.Type, s string) *Error {
+	if t == nil {
+		return nil
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	v := reflect.New(t)
+	if v.Type().Implements(jsonUnmarshaler) || !v.Type().Implements(textUnmarshaler) {
+		return nil
+	}
+	err := v.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s))
+	if err == nil {
+		return nil
+	}
+	var own *Error
+	if AsErrorInto(err, &own) {
+		return own
+	}
+	return Errorf(CodeInvalidJSON, "%s is not of the form this field has: %w", Quote(s), err)
 }
 
 // take records an object key and refuses a repeated or unknown one.
@@ -223,7 +283,10 @@ func nullable(t reflect.Type) bool {
 	return false
 }
 
+// structField finds the field that a key decodes into. As in encoding/json, a field of
+// the struct itself hides one of an embedded struct.
 func structField(t reflect.Type, name string) (reflect.Type, bool) {
+	var embedded []reflect.Type
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -233,9 +296,7 @@ func structField(t reflect.Type, name string) (reflect.Type, bool) {
 				ft = ft.Elem()
 			}
 			if ft.Kind() == reflect.Struct {
-				if inner, ok := structField(ft, name); ok {
-					return inner, true
-				}
+				embedded = append(embedded, ft)
 				continue
 			}
 		}
@@ -247,6 +308,11 @@ func structField(t reflect.Type, name string) (reflect.Type, bool) {
 		}
 		if tag == name {
 			return f.Type, true
+		}
+	}
+	for _, ft := range embedded {
+		if inner, ok := structField(ft, name); ok {
+			return inner, true
 		}
 	}
 	return nil, false
@@ -268,9 +334,12 @@ func fieldNames(t reflect.Type) []string {
 			out = append(out, tag)
 		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
+// pointer renders where the walk stands, for display: cut after 256 bytes, control and
+// bidirectional characters replaced.
 func pointer(stack []frame) string {
 	var b strings.Builder
 	for i := range stack {
@@ -286,5 +355,10 @@ func pointer(stack []frame) string {
 	if len(s) > 256 {
 		s = s[:256]
 	}
-	return strings.ToValidUTF8(s, "�")
+	return strings.Map(func(r rune) rune {
+		if controlRune(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
