@@ -1,0 +1,155 @@
+package vault
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"html"
+)
+
+// scrubber finds one exact value in what an origin sent back, in the encodings software
+// usually gives it. It matches the known value only, so benign data never trips it
+// (PF-F13), and it knows nothing of parts: an origin that wants to leak what it was given
+// always can.
+type scrubber struct {
+	needles [][]byte // lower case
+}
+
+func newScrubber(value []byte) *scrubber {
+	s := &scrubber{}
+	add := func(b []byte) { s.needles = append(s.needles, bytes.ToLower(b)) }
+	add(value)
+	add(hex.AppendEncode(nil, value))
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		for offset := range 3 {
+			add(base64Core(enc, value, offset))
+		}
+	}
+	return s
+}
+
+// base64Core is the part of an encoding of (offset unknown bytes ‖ value ‖ anything) that
+// depends on value alone.
+func base64Core(enc *base64.Encoding, value []byte, offset int) []byte {
+	padded := make([]byte, offset+len(value))
+	copy(padded[offset:], value)
+	defer clear(padded)
+	out := enc.AppendEncode(nil, padded)
+	from := (offset*8 + 5) / 6          // characters that share bits with what comes before
+	to := (offset + len(value)) * 8 / 6 // characters that share bits with what comes after
+	return out[from:to]
+}
+
+// views undo what may have been done to text around or after an encoding. Each is applied to
+// the raw bytes; case is folded afterwards, because origins fold header names and hex.
+var views = []func([]byte) []byte{
+	func(b []byte) []byte { return b },
+	percentDecoded,
+	func(b []byte) []byte { return percentDecoded(percentDecoded(b)) },
+	backslashDecoded,
+	entityDecoded,
+	func(b []byte) []byte { return without(b, "\x00") },    // UTF-16 and UTF-32, either order
+	func(b []byte) []byte { return without(b, " \t\r\n") }, // wrapped lines
+	func(b []byte) []byte { return without(backslashDecoded(b), " \t\r\n") },
+	func(b []byte) []byte { return without(b, " \t\r\n:-,") }, // hex dumps
+}
+
+func (s *scrubber) found(data []byte) bool {
+	if len(data) == 0 {
+		return false
+	}
+	for _, view := range views {
+		v := view(data)
+		if len(v) < MinValueBytes {
+			continue
+		}
+		v = bytes.ToLower(v)
+		for _, n := range s.needles {
+			if bytes.Contains(v, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *scrubber) wipe() {
+	for _, n := range s.needles {
+		clear(n)
+	}
+	s.needles = nil
+}
+
+func entityDecoded(b []byte) []byte {
+	if bytes.IndexByte(b, '&') < 0 {
+		return nil
+	}
+	return []byte(html.UnescapeString(string(b)))
+}
+
+func without(b []byte, cut string) []byte {
+	if !bytes.ContainsAny(b, cut) {
+		return nil // the plain view has seen it
+	}
+	out := make([]byte, 0, len(b))
+	for _, c := range b {
+		if bytes.IndexByte([]byte(cut), c) < 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// percentDecoded decodes what is well formed and leaves the rest; + stays, a value has no
+// spaces that would need it.
+func percentDecoded(b []byte) []byte {
+	if bytes.IndexByte(b, '%') < 0 {
+		return nil
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] == '%' && i+2 < len(b) {
+			var c [1]byte
+			if _, err := hex.Decode(c[:], b[i+1:i+3]); err == nil {
+				out = append(out, c[0])
+				i += 2
+				continue
+			}
+		}
+		out = append(out, b[i])
+	}
+	return out
+}
+
+// backslashDecoded undoes the escapes of JSON and of languages like it: \uXXXX and \xXX
+// below 256, and a backslash before any other byte.
+func backslashDecoded(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return nil
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' || i+1 == len(b) {
+			out = append(out, b[i])
+			continue
+		}
+		i++
+		var c [2]byte
+		switch {
+		case b[i] == 'u' && i+4 < len(b) && decodes(c[:], b[i+1:i+5]) && c[0] == 0:
+			out = append(out, c[1])
+			i += 4
+		case b[i] == 'x' && i+2 < len(b) && decodes(c[:1], b[i+1:i+3]):
+			out = append(out, c[0])
+			i += 2
+		default:
+			out = append(out, b[i])
+		}
+	}
+	return out
+}
+
+func decodes(dst, src []byte) bool {
+	_, err := hex.Decode(dst, src)
+	return err == nil
+}
