@@ -2,25 +2,265 @@ package boundary
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
+// callGrace is how many calls past LimitHostCalls are answered with EQUOTA before the
+// invocation ends. In the grace `output` and `error` still work, so that a guest can give
+// the partial answer it has.
+const callGrace = 64
+
+// call is one host call on its way through the steps.
+type call struct {
+	inv     *Invocation
+	fn      *abi.Function
+	handler *handler
+	mem     Memory
+	data    [][]byte // the (pointer, length) arguments, copied
+	words   []uint64 // the other arguments
+	line    Line
+	before  int64 // objects withheld before this call
+}
+
 // Call makes one host call. args are the raw WebAssembly parameters in the order of
-// fn.Params. It returns what the guest sees: ≥ 0 a length or value, < 0 a negated errno. The
-// caller must look at [Invocation.Over] before going back into the guest.
+// fn.Params. It returns what the guest sees: ≥ 0 a length or value, < 0 a negated errno.
+// The caller must look at [Invocation.Over] before it goes back into the guest.
 func Call(ctx context.Context, inv *Invocation, fn *abi.Function, mem Memory, args []uint64) int64 {
-	return -int64(abi.EDENIED)
+	c := begin(inv, fn)
+	c.mem = mem
+	var result Result
+	var refusal *abi.Error
+	if fault := c.protect(func() { result, refusal = c.steps(ctx, args) }); fault != nil {
+		refusal = fault
+	}
+	if c.handler.fills {
+		inv.result = result
+	}
+	return c.end(result, refusal)
 }
 
 // Deny is what a function outside the link set resolves to: it records the refusal and
-// answers EDENIED without looking at the arguments (S9).
+// answers EDENIED without a look at the arguments (S9). The guest may go on (PF-H13).
 func Deny(ctx context.Context, inv *Invocation, fn *abi.Function) int64 {
-	return -int64(abi.EDENIED)
+	c := begin(inv, fn)
+	refusal := c.admit(ctx)
+	switch {
+	case refusal != nil:
+	case !inv.authority.Reaches(fn.Reach):
+		refusal = c.aboveReach()
+	default:
+		refusal = abi.Errorf(abi.CodeResourceNotInGlob, "this session has no %s", fn.Group)
+	}
+	return c.end(Result{}, refusal)
 }
 
-// WASI makes one call of the WASI subset and returns its WASI errno. The caller must look at
-// [Invocation.Over] before going back into the guest.
-func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []uint64) int32 {
-	return abi.WASINosys
+func begin(inv *Invocation, fn *abi.Function) *call {
+	inv.used.calls++
+	return &call{
+		inv: inv, fn: fn, handler: handlers[fn.Name], before: inv.withheld,
+		line: Line{Call: inv.used.calls, Function: fn.Name, Start: inv.elapsed()},
+	}
+}
+
+// steps is the order of the package comment.
+func (c *call) steps(ctx context.Context, args []uint64) (Result, *abi.Error) {
+	if err := c.admit(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := c.copyArguments(args); err != nil {
+		return Result{}, err
+	}
+	if !c.inv.authority.Reaches(c.fn.Reach) {
+		return Result{}, c.aboveReach()
+	}
+	if err := c.check(); err != nil {
+		return Result{}, err
+	}
+	if err := c.announce(ctx); err != nil {
+		return Result{}, err
+	}
+	result, err := c.act(ctx)
+	c.close(ctx, &result, err)
+	return result, err
+}
+
+// admit refuses calls of an invocation that is over, out of calls, out of time or without
+// authority, and calls from an initialiser.
+func (c *call) admit(ctx context.Context) *abi.Error {
+	inv := c.inv
+	if inv.over != nil {
+		return inv.over
+	}
+	switch inv.phase {
+	case PhaseRun:
+	case PhaseInitialize:
+		inv.finish(abi.Errorf(abi.CodeInitializeFailed, "the initialiser called %s, which needs an invocation", c.fn.Name))
+		return inv.over
+	default:
+		inv.finish(abi.Errorf(abi.CodeInternal, "a host call outside a run"))
+		return inv.over
+	}
+	if err := inv.authority.Current(); err != nil {
+		inv.finish(err)
+		return err
+	}
+	if err := Ended(ctx); err != nil {
+		inv.finish(err)
+		return err
+	}
+	most := inv.limits.Get(abi.LimitHostCalls)
+	if inv.used.calls <= most || (c.handler.answers && inv.used.calls <= most+callGrace) {
+		return nil
+	}
+	err := abi.Errorf(abi.CodeHostCallLimit, "the invocation used up its %d host calls", most)
+	if inv.used.calls > most+callGrace {
+		inv.finish(err)
+	}
+	return err
+}
+
+func (c *call) aboveReach() *abi.Error {
+	return abi.Errorf(abi.CodeReachCeiling, "%s has reach %s, this invocation is held to %s", c.fn.Name, c.fn.Reach, c.inv.authority.Spec().Reach)
+}
+
+// check looks at the arguments and the budgets. It does nothing that anyone could observe.
+func (c *call) check() *abi.Error {
+	if c.handler.check == nil {
+		return nil
+	}
+	return c.handler.check(c)
+}
+
+// announce makes the intent durable before the first effect of the invocation, and each
+// external effect before it acts (S8). When that cannot be written nothing acts.
+func (c *call) announce(ctx context.Context) *abi.Error {
+	inv := c.inv
+	if !c.fn.Effect.NeedsIntent() {
+		return nil
+	}
+	j := inv.services.Journal
+	if j == nil {
+		return abi.Errorf(abi.CodeAuditUnavailable, "nothing records effects, so none may happen")
+	}
+	if !inv.intent {
+		if err := j.Started(ctx, inv.authority); err != nil {
+			return unrecorded(err)
+		}
+		inv.intent = true
+	}
+	if c.fn.Effect == abi.EffectExternal {
+		if err := j.Announce(ctx, inv.authority, int(c.line.Call), c.fn.Name, c.line.Target); err != nil {
+			return unrecorded(err)
+		}
+	}
+	return nil
+}
+
+func unrecorded(err error) *abi.Error {
+	return abi.Errorf(abi.CodeAuditUnavailable, "the effect could not be recorded before it happens: %w", err)
+}
+
+// act calls the handler. What goes wrong inside the host ends the invocation.
+func (c *call) act(ctx context.Context) (result Result, refusal *abi.Error) {
+	var err error
+	if fault := c.protect(func() { result, err = c.handler.act(ctx, c) }); fault != nil {
+		return Result{}, fault
+	}
+	if err == nil {
+		return result, nil
+	}
+	var known *abi.Error
+	if over := Ended(ctx); over != nil && !errors.As(err, &known) {
+		return Result{Target: result.Target}, over.WithCause(err)
+	}
+	return Result{Target: result.Target}, abi.AsError(err)
+}
+
+// close closes what was announced and notices that time ran out meanwhile. When the closing
+// cannot be written the invocation is over.
+func (c *call) close(ctx context.Context, result *Result, refusal *abi.Error) {
+	if result.Target != "" {
+		c.line.Target = plainTarget(result.Target)
+	}
+	if c.fn.Effect == abi.EffectExternal {
+		// A cancelled invocation must still say how its effect ended.
+		err := c.inv.services.Journal.Closed(context.WithoutCancel(ctx), c.inv.authority, int(c.line.Call), codeOf(result, refusal))
+		if err != nil {
+			c.inv.finish(unrecorded(err))
+		}
+	}
+	if over := Ended(ctx); over != nil {
+		c.inv.finish(over)
+	}
+}
+
+// end writes the receipt line and gives the guest its answer.
+func (c *call) end(result Result, refusal *abi.Error) int64 {
+	inv := c.inv
+	c.line.Code = codeOf(&result, refusal)
+	c.line.Withheld = inv.withheld - c.before
+	if c.line.Withheld > 0 && refusal != nil && refusal.Code.Errno() == abi.ENOENT {
+		// The guest is told what it would be told of an absent object; the receipt says why (S5).
+		c.line.Code = abi.CodeClassificationCeiling
+	}
+	c.line.Out += int64(len(result.Body))
+	c.line.Label = inv.label
+	c.line.Took = inv.elapsed() - c.line.Start
+	inv.addLine(c.line, c.fn.Receipt != "")
+
+	switch {
+	case refusal != nil:
+		return -int64(refusal.Code.Errno())
+	case result.Code != "":
+		return -int64(c.handler.failure(result.Code))
+	case result.HasValue:
+		return result.Value
+	}
+	return int64(len(result.Body))
+}
+
+func codeOf(r *Result, refusal *abi.Error) abi.Code {
+	if refusal != nil {
+		return refusal.Code
+	}
+	return r.Code
+}
+
+// protect runs f. A panic becomes CodeInternal and ends the invocation: a host in an unknown
+// state does not go on answering a guest.
+func (c *call) protect(f func()) (fault *abi.Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fault = abi.Errorf(abi.CodeInternal, "a host function failed: %w", fmt.Errorf("%s: panic: %v\n%s", c.fn.Name, p, debug.Stack()))
+			c.inv.finish(fault)
+		}
+	}()
+	f()
+	return nil
+}
+
+// Ended says in the catalogue's words why ctx is done: the code of its cause when that is an
+// [abi.Error], else DEADLINE_EXCEEDED or CANCELED. It is nil while ctx is not done. A
+// deadline counts when its time has come, though its timer had no chance to fire.
+func Ended(ctx context.Context) *abi.Error {
+	err := ctx.Err()
+	if deadline, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(deadline) {
+		err = context.DeadlineExceeded
+	}
+	if err == nil {
+		return nil
+	}
+	var own *abi.Error
+	if errors.As(context.Cause(ctx), &own) {
+		return own
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return abi.Errorf(abi.CodeDeadline, "the invocation did not end before its deadline")
+	}
+	return abi.Errorf(abi.CodeCanceled, "the invocation was cancelled")
 }

@@ -1,7 +1,8 @@
 package boundary
 
 import (
-	"context"
+	"crypto/rand"
+	"fmt"
 	"io"
 	"time"
 
@@ -12,72 +13,155 @@ import (
 // Spec is what an invocation is made from.
 type Spec struct {
 	Authority *authority.Authority
-	Input     []byte // read only from here on, and never kept past the invocation
+	Input     []byte // the guest's to read; not changed and not kept past the invocation
 	Services  Services
 	Now       func() time.Time // nil: time.Now
-	Random    io.Reader        // nil: crypto/rand
+	Random    io.Reader        // nil: crypto/rand (PF-F17)
 }
 
 // Phase says what a guest may do now. The zero value lets it do nothing.
 type Phase uint8
 
 const (
-	PhaseWaiting    Phase = iota // before the guest, and never again
+	PhaseWaiting    Phase = iota // no guest yet
 	PhaseInitialize              // _initialize runs: WASI answers, no host function does
 	PhaseRun                     // the capability runs
-	PhaseEnded                   // the outcome is made; nothing changes any more
+	PhaseEnded                   // the outcome is made
 )
 
 // Invocation is the state of one running invocation. It belongs to the goroutine that runs
-// the guest: nothing in it is safe for concurrent use, and cancelling is done through the
-// context, never through it (S1).
+// the guest: nothing in it is safe for concurrent use. Cancelling goes through the context,
+// never through the invocation (S1).
 type Invocation struct {
-	spec  Spec
-	phase Phase
-	label abi.Classification
-	over  *abi.Error
+	authority *authority.Authority
+	limits    *abi.Limits
+	services  Services
+	input     []byte
+	clock     func() time.Time
+	random    io.Reader
+	start     time.Time
+
+	phase    Phase
+	over     *abi.Error // why the guest must not run on; set once
+	left     bool       // over by proc_exit(0) after it had answered: a success
+	label    abi.Classification
+	withheld int64 // objects above the ceiling so far
+
+	result    Result // the result register
+	output    []byte // nil: none
+	tooLarge  bool   // the last output was over its limit
+	guest     *GuestError
+	logs      guestLog
+	used      budgets
+	intent    bool // the durable intent is recorded
+	lines     []Line
+	unlisted  map[string]int64
 }
 
-// New makes the state of one invocation. It starts at the authority's start label.
-func New(spec Spec) *Invocation {
-	return &Invocation{spec: spec}
+// budgets counts what an invocation used up.
+type budgets struct{ calls, random, children, requests int64 }
+
+// New makes the state of one invocation, in PhaseWaiting and at the authority's start label.
+func New(s Spec) *Invocation {
+	if s.Authority == nil {
+		panic("boundary: an invocation without an authority")
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Random == nil {
+		s.Random = rand.Reader
+	}
+	limits := &s.Authority.Spec().Limits
+	return &Invocation{
+		authority: s.Authority,
+		limits:    limits,
+		services:  s.Services,
+		input:     s.Input,
+		clock:     s.Now,
+		random:    s.Random,
+		start:     s.Now(),
+		label:     s.Authority.Spec().Start.Source(),
+		logs:      guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)},
+		unlisted:  make(map[string]int64),
+	}
 }
 
 // Authority returns what the invocation may do.
-func (inv *Invocation) Authority() *authority.Authority { return inv.spec.Authority }
+func (inv *Invocation) Authority() *authority.Authority { return inv.authority }
 
-// Enter moves the invocation to a later phase. Going back panics: it would be a fault of the
-// host, and must not be survivable.
-func (inv *Invocation) Enter(p Phase) { inv.phase = p }
+// Enter moves the invocation to a later phase. It panics on any other move, which would be a
+// fault of the host that nothing should survive.
+func (inv *Invocation) Enter(p Phase) {
+	if p <= inv.phase {
+		panic(fmt.Sprintf("boundary: phase %d after phase %d", p, inv.phase))
+	}
+	inv.phase = p
+}
 
 // Over says why the guest must not run on, or nil. Once set it stays.
 func (inv *Invocation) Over() *abi.Error { return inv.over }
 
-// Outcome is how an invocation ended.
-type Outcome struct {
-	// Output is the guest's JSON value byte for byte (H14), nil unless Err is nil.
-	Output []byte
-	// Err is what the caller may be told. When the label is above the session's clearance it
-	// is CLASSIFICATION_FLOW whatever happened (S6).
-	Err *abi.Error
-	// Cause is what happened, for the audit: Err unless that was withheld.
-	Cause *abi.Error
-	// Guest is set when the capability called error and the caller is cleared for it.
-	Guest   *GuestError
-	Label   abi.Classification
-	Receipt Receipt
+// finish makes the invocation over; the first reason counts.
+func (inv *Invocation) finish(why *abi.Error) {
+	if inv.over == nil {
+		inv.over = why
+	}
 }
 
-// GuestError is a capability's own code and message, bounded and without control bytes.
-type GuestError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+// Label implements [Flow].
+func (inv *Invocation) Label() abi.Classification { return inv.label }
+
+// Observe implements [Flow].
+func (inv *Invocation) Observe(source abi.Classification) *abi.Error {
+	source = source.Source()
+	if ceiling := inv.authority.Spec().Ceiling; !source.FlowsTo(ceiling) {
+		inv.withheld++
+		return abi.Errorf(abi.CodeClassificationCeiling, "the data is %s, this invocation may read up to %s", source, ceiling.Sink())
+	}
+	inv.label = abi.Join(inv.label, source)
+	return nil
 }
 
-// Conclude ends the invocation: failure is what the engine saw, nil when the capability
-// returned 0. It checks the output (exactly one JSON value, bounded depth, valid UTF-8, not
-// re-encoded), asks the authority once more (S18) and holds everything that leaves to the
-// session's clearance. peakMemory is in bytes.
-func (inv *Invocation) Conclude(ctx context.Context, failure *abi.Error, peakMemory int64) Outcome {
-	return Outcome{Err: failure, Cause: failure}
+// Emit implements [Flow].
+func (inv *Invocation) Emit(sink abi.Classification) *abi.Error {
+	if !inv.label.FlowsTo(sink) {
+		return abi.Errorf(abi.CodeClassificationFlow, "the invocation has read %s data, the destination takes up to %s", inv.label, sink.Sink())
+	}
+	return nil
+}
+
+var _ Flow = (*Invocation)(nil)
+
+func (inv *Invocation) scope() Scope { return Scope{Authority: inv.authority, Flow: inv} }
+
+func (inv *Invocation) elapsed() time.Duration { return inv.clock().Sub(inv.start) }
+
+// Coarse resolutions of every clock a guest can read (S6).
+const (
+	tickBoundary   = time.Millisecond
+	tickRefinement = time.Microsecond
+)
+
+func (inv *Invocation) tick() time.Duration {
+	if inv.authority.Spec().Boundary {
+		return tickBoundary
+	}
+	return tickRefinement
+}
+
+// now is the guest's clock. It does not go back within an invocation as long as the host's
+// clock has a monotonic reading.
+func (inv *Invocation) now() time.Time {
+	return inv.start.Add(inv.elapsed()).Truncate(inv.tick())
+}
+
+// spend takes n from the budget of a limit, or takes nothing and refuses with the limit's code.
+func (inv *Invocation) spend(used *int64, n int64, limit abi.Limit) *abi.Error {
+	row := limit.Info()
+	if most := inv.limits.Get(limit); n > most-*used {
+		return abi.Errorf(row.Code, "the invocation's %s are used up: %d of %d", row.Name, *used, most)
+	}
+	*used += n
+	return nil
 }

@@ -23,6 +23,7 @@ type Receipt struct {
 	// effects are in the journal whether or not they have a line.
 	Unlisted map[string]int64 `json:"unlisted,omitempty"`
 	Logs     []LogRecord      `json:"logs,omitempty"`
+	Guest    *GuestError      `json:"guest,omitempty"` // what the capability said of its failure
 }
 
 // MaxLines bounds the lines of one receipt.
@@ -41,6 +42,32 @@ type Line struct {
 	Label    abi.Classification `json:"label"`         // the invocation's, after the call
 	Start    time.Duration      `json:"start"`         // ns since New
 	Took     time.Duration      `json:"took"`          // ns
+}
+
+// addLine lists a call that has a target or was refused, and counts any other.
+func (inv *Invocation) addLine(l Line, hasTarget bool) {
+	if (hasTarget || l.Code != "") && len(inv.lines) < MaxLines {
+		inv.lines = append(inv.lines, l)
+		return
+	}
+	inv.unlisted[l.Function]++
+}
+
+func (inv *Invocation) receipt(peakMemory int64) Receipt {
+	return Receipt{
+		Label:        inv.label,
+		Intent:       inv.intent,
+		HostCalls:    inv.used.calls,
+		RandomBytes:  inv.used.random,
+		Children:     inv.used.children,
+		HTTPRequests: inv.used.requests,
+		PeakMemory:   peakMemory,
+		Took:         inv.elapsed(),
+		Lines:        inv.lines,
+		Unlisted:     inv.unlisted,
+		Logs:         inv.logs.records,
+		Guest:        inv.guest,
+	}
 }
 
 // LogRecord is one record a guest wrote. Text holds no control bytes and is valid UTF-8.

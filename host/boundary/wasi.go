@@ -1,0 +1,205 @@
+package boundary
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// The WASI subset is there so that language runtimes start (M29). It reaches nothing outside
+// the invocation: no arguments, no environment, no directories, no descriptors but an empty
+// input and two outputs that are the log. It is bounded in each call instead of counted,
+// because runtimes call it on their own account: Go asks for the time whenever it schedules.
+
+// wasiCall is one call. Memory is read and written through it in the little-endian layout of
+// wasi_snapshot_preview1.
+type wasiCall struct {
+	inv  *Invocation
+	mem  Memory
+	args []uint64
+}
+
+func (w *wasiCall) arg(i int) uint32 { return uint32(w.args[i]) }
+
+func (w *wasiCall) put(ptr uint32, b []byte) int32 {
+	if !w.mem.Write(ptr, b) {
+		return abi.WASIFault
+	}
+	return abi.WASISuccess
+}
+
+func (w *wasiCall) put32(ptr, v uint32) int32 {
+	return w.put(ptr, binary.LittleEndian.AppendUint32(nil, v))
+}
+
+func (w *wasiCall) put64(ptr uint32, v uint64) int32 {
+	return w.put(ptr, binary.LittleEndian.AppendUint64(nil, v))
+}
+
+// copied takes n bytes out of guest memory, once. The caller has bounded n.
+func (w *wasiCall) copied(ptr, n uint32) ([]byte, bool) {
+	view, ok := w.mem.Read(ptr, n)
+	if !ok {
+		return nil, false
+	}
+	return append([]byte(nil), view...), true
+}
+
+// WASI makes one call of the WASI subset and returns its WASI errno; a name outside the
+// subset answers ENOSYS. The caller must look at [Invocation.Over] before it goes back into
+// the guest, and proc_exit always leaves it set.
+func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []uint64) int32 {
+	if err := Ended(ctx); err != nil {
+		inv.finish(err)
+	}
+	if inv.phase != PhaseInitialize && inv.phase != PhaseRun {
+		inv.finish(abi.Errorf(abi.CodeInternal, "a WASI call outside a run"))
+	}
+	handle := wasiHandlers[name]
+	if inv.over != nil || handle == nil {
+		return abi.WASINosys
+	}
+	errno := abi.WASIInval
+	c := call{inv: inv, fn: &abi.Function{Name: name}}
+	c.protect(func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
+	if err := Ended(ctx); err != nil {
+		inv.finish(err)
+	}
+	return errno
+}
+
+// wasiHandlers has exactly one entry for each row of [abi.WASIFunctions]; a test holds it to that.
+var wasiHandlers = map[string]func(context.Context, *wasiCall) int32{
+	"args_get":            nothingListed,
+	"args_sizes_get":      nothingThere,
+	"environ_get":         nothingListed,
+	"environ_sizes_get":   nothingThere,
+	"clock_res_get":       clockRes,
+	"clock_time_get":      clockTime,
+	"random_get":          wasiRandom,
+	"sched_yield":         func(context.Context, *wasiCall) int32 { return abi.WASISuccess },
+	"poll_oneoff":         pollOneoff,
+	"proc_exit":           procExit,
+	"fd_read":             fdRead,
+	"fd_write":            fdWrite,
+	"fd_close":            badf,
+	"fd_seek":             badf,
+	"fd_fdstat_get":       fdstat,
+	"fd_fdstat_set_flags": badf,
+	"fd_prestat_get":      badf, // anything else makes a Go guest panic while it initialises
+	"fd_prestat_dir_name": badf,
+}
+
+func badf(context.Context, *wasiCall) int32 { return abi.WASIBadf }
+
+func nothingListed(context.Context, *wasiCall) int32 { return abi.WASISuccess }
+
+// nothingThere answers a count and a size of zero.
+func nothingThere(_ context.Context, w *wasiCall) int32 {
+	if errno := w.put32(w.arg(0), 0); errno != abi.WASISuccess {
+		return errno
+	}
+	return w.put32(w.arg(1), 0)
+}
+
+// Clock ids: realtime and monotonic are one coarse clock; there is no processor time.
+const lastClock = 1
+
+func clockRes(_ context.Context, w *wasiCall) int32 {
+	if w.arg(0) > lastClock {
+		return abi.WASIInval
+	}
+	return w.put64(w.arg(1), uint64(w.inv.tick()))
+}
+
+func clockTime(_ context.Context, w *wasiCall) int32 {
+	if w.arg(0) > lastClock {
+		return abi.WASIInval
+	}
+	return w.put64(w.arg(2), uint64(w.inv.now().UnixNano()))
+}
+
+// wasiRandom takes from the budget of random. A runtime that is refused its seed cannot go
+// on, so a used-up budget ends the invocation.
+func wasiRandom(_ context.Context, w *wasiCall) int32 {
+	ptr, n := w.arg(0), w.arg(1)
+	if _, ok := w.mem.Read(ptr, n); !ok {
+		return abi.WASIFault
+	}
+	if err := w.inv.spend(&w.inv.used.random, int64(n), abi.LimitRandomBytes); err != nil {
+		w.inv.finish(err)
+		return abi.WASINotcap
+	}
+	if err := w.inv.fill(w.mem, ptr, n); err != nil {
+		w.inv.finish(abi.AsError(err))
+		return abi.WASIFault
+	}
+	return abi.WASISuccess
+}
+
+// procExit ends the invocation. Exit code 0 after an answer (`output` or `error`) is the same
+// as returning 0; every other exit is GUEST_EXIT.
+func procExit(_ context.Context, w *wasiCall) int32 {
+	inv, code := w.inv, w.arg(0)
+	answered := inv.output != nil || inv.guest != nil
+	inv.left = inv.phase == PhaseRun && code == 0 && answered
+	inv.finish(abi.Errorf(abi.CodeGuestExit, "the guest ended its process with code %d", code))
+	return abi.WASISuccess
+}
+
+// Bounds of one call with vectors. The whole of a call is bounded, not each vector: eight
+// thousand vectors of the same megabyte are eight gigabytes.
+const (
+	maxVectors = 1024
+	maxWrite   = 64 << 10
+	vectorSize = 8
+)
+
+var streams = map[uint32]string{1: "stdout", 2: "stderr"}
+
+// fdWrite makes one log record of one call. Past maxWrite bytes it is a short write.
+func fdWrite(_ context.Context, w *wasiCall) int32 {
+	stream, ok := streams[w.arg(0)]
+	if !ok {
+		return abi.WASIBadf
+	}
+	if w.arg(2) > maxVectors {
+		return abi.WASIInval
+	}
+	vectors, ok := w.copied(w.arg(1), w.arg(2)*vectorSize)
+	if !ok {
+		return abi.WASIFault
+	}
+	var text []byte
+	for ; len(vectors) > 0 && len(text) < maxWrite; vectors = vectors[vectorSize:] {
+		view, ok := w.mem.Read(binary.LittleEndian.Uint32(vectors), binary.LittleEndian.Uint32(vectors[4:]))
+		if !ok {
+			return abi.WASIFault
+		}
+		text = append(text, view[:min(len(view), maxWrite-len(text))]...)
+	}
+	if errno := w.put32(w.arg(3), uint32(len(text))); errno != abi.WASISuccess {
+		return errno
+	}
+	w.inv.logs.addStream(w.inv.elapsed(), stream, text)
+	return abi.WASISuccess
+}
+
+// fdRead reads the empty input: it never blocks and touches no vector.
+func fdRead(_ context.Context, w *wasiCall) int32 {
+	if w.arg(0) != 0 {
+		return abi.WASIBadf
+	}
+	return w.put32(w.arg(3), 0)
+}
+
+// fdstat describes descriptors 0 to 2 as character devices without rights.
+func fdstat(_ context.Context, w *wasiCall) int32 {
+	if w.arg(0) > 2 {
+		return abi.WASIBadf
+	}
+	const size, characterDevice = 24, 2
+	return w.put(w.arg(1), append([]byte{characterDevice}, make([]byte, size-1)...))
+}
+
