@@ -1,53 +1,143 @@
-// Package host runs modules: it admits them, compiles them outside this process, and runs
-// each invocation in an instance of its own behind [boundary.Call].
+// Package host runs modules. It admits them, has them compiled outside this process, keeps
+// some of them loaded, and runs each invocation in an instance of its own behind the boundary.
 //
-// It refuses to know who is calling and why that was allowed: it is handed an authority.
+// It refuses to know who is calling and why that was allowed: it is handed an invocation with
+// an authority. It compiles nothing itself, in no circumstance.
 package host
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"time"
 
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/compile"
+	"github.com/ecotone-dev/ecotone/host/engine"
 )
 
 // Outcome is how an invocation ended.
 type Outcome = boundary.Outcome
 
-// Options configures a [Host].
+// Source returns the bytes of an admitted module by the digest of its biome, in hexadecimal.
+// It is called when a module is loaded or has to be compiled again, must honour the context,
+// and must be safe for concurrent use.
+type Source func(ctx context.Context, digest string) ([]byte, error)
+
+// Options configures a [Host]. Dir, Key and Source are required.
 type Options struct {
-	// CacheDir holds compiled modules, 0700. CacheKey authenticates them and is 32 bytes.
-	CacheDir string
-	CacheKey []byte
-	// MaxImages bounds the modules kept loaded, over all organisations; 0 is 64.
-	MaxImages int
-	Log       *slog.Logger // nil: discard
+	Dir    string     // data directory; compiled modules live below it
+	Key    []byte     // authenticates compiled modules, at least 32 bytes; copied
+	Limits abi.Limits // of uploads and of the compiler
+	Source Source
+	// Schema compiles one JSON Schema of a manifest and says what is wrong with it; nil
+	// skips that check.
+	Schema func(json.RawMessage) error
+	// Images bounds the modules kept loaded, over all organisations; 0 is 64. A Go guest's
+	// code is about 12 MB.
+	Images int
+	Log    *slog.Logger // nil discards
 }
 
-// Host is safe for concurrent use. Close it once, after the last Run returned.
-type Host struct{}
+const defaultImages = 64
 
-// New opens the compile cache. It starts nothing.
-func New(o Options) (*Host, error) { return nil, nil }
+// Host is safe for concurrent use. Close it once, after the last Run has returned.
+type Host struct {
+	limits    abi.Limits
+	source    Source
+	log       *slog.Logger
+	inspector admission.Inspector
+	compiler  *compile.Compiler
+	engine    *engine.Engine
+	images    *images
+	trial     chan struct{} // holds one token: trials run one at a time
+}
 
-// Warm loads the compiled form of digest for org, so that the first invocation need not.
-// It never compiles: a form that is not in the cache is IMAGE_NOT_READY.
-func (h *Host) Warm(ctx context.Context, org, digest string) error { return nil }
+// New starts the compiler's workers. ctx bounds the start only.
+func New(ctx context.Context, o Options) (*Host, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Images <= 0 {
+		o.Images = defaultImages
+	}
+	compiler, err := compile.New(ctx, compile.Options{
+		Dir: o.Dir, Key: o.Key, Limits: o.Limits, Logger: o.Log,
+		Source: func(ctx context.Context, d compile.Digest) ([]byte, error) { return o.Source(ctx, d.String()) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{
+		limits:    o.Limits,
+		source:    o.Source,
+		log:       o.Log,
+		inspector: admission.Inspector{Limits: admission.UploadLimits(o.Limits), Schema: o.Schema},
+		compiler:  compiler,
+		engine:    engine.New(engine.Fresh{}),
+		trial:     make(chan struct{}, 1),
+	}
+	h.images = newImages(o.Images, h.load)
+	return h, nil
+}
 
 // Run runs one invocation to its end on the calling goroutine. Organisation, digest and
-// export come from the invocation's authority. When the compiled form is missing or damaged
-// the outcome is IMAGE_NOT_READY and no guest instruction ran.
+// export come from its authority. When the compiled form is missing or damaged the outcome is
+// IMAGE_NOT_READY and no guest instruction ran.
 //
-// Cancelling ctx ends the guest; a cause that is an *abi.Error (GRANT_REVOKED, DRAINING …)
+// Cancelling ctx ends the guest; a cause that is an [abi.Error] (GRANT_REVOKED, DRAINING …)
 // becomes the outcome's code.
-func (h *Host) Run(ctx context.Context, inv *boundary.Invocation) Outcome { return Outcome{} }
+func (h *Host) Run(ctx context.Context, inv *boundary.Invocation) Outcome {
+	spec := inv.Authority().Spec()
+	image, release, err := h.images.take(ctx, imageKey{spec.Org, spec.Digest})
+	if err != nil {
+		return inv.Conclude(ctx, abi.AsError(err), 0)
+	}
+	defer release()
+	outcome := h.engine.Run(ctx, image, inv)
+	if cause := outcome.Cause; cause != nil && cause.Cause != nil {
+		// The private half of what went wrong: trap and trace, panics of the host.
+		h.log.LogAttrs(ctx, slog.LevelInfo, "invocation failed",
+			slog.String("invocation", spec.Invocation), slog.String("code", string(cause.Code)), slog.String("cause", abi.Quote(cause.Cause.Error())))
+	}
+	return outcome
+}
 
-// Forget drops the loaded images of digest in every organisation. Running invocations
-// finish first; the code is freed after the last of them.
-func (h *Host) Forget(digest string) {}
+// Warm loads the compiled form of a biome for an organisation, so that its first invocation
+// need not. It never compiles.
+func (h *Host) Warm(ctx context.Context, org, digest string) error {
+	_, release, err := h.images.take(ctx, imageKey{org, digest})
+	if err != nil {
+		return err
+	}
+	release()
+	return nil
+}
 
-// Started counts invocations that executed a guest instruction, since New.
-func (h *Host) Started() int64 { return 0 }
+// Forget drops what is loaded of a biome, in every organisation, and its compiled form.
+// Running invocations finish first; the code is freed after the last of them.
+func (h *Host) Forget(digest string) error {
+	h.images.forget(digest)
+	d, err := compileDigest(digest)
+	if err != nil {
+		return err
+	}
+	return h.compiler.Forget(d)
+}
 
-// Close drops all loaded images.
-func (h *Host) Close(ctx context.Context) error { return nil }
+// Started counts invocations for which guest code was entered, since New.
+func (h *Host) Started() int64 { return h.engine.Started() }
+
+// Trials counts initialisers tried at admission, since New.
+func (h *Host) Trials() int64 { return h.engine.Trials() }
+
+// Close stops the compiler and drops all loaded images.
+func (h *Host) Close() error {
+	h.images.close()
+	return h.compiler.Close()
+}
+
+// trialWall bounds the initialiser at admission. It is short: the trial runs in this process.
+const trialWall = time.Second

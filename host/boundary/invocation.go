@@ -47,15 +47,15 @@ type Invocation struct {
 	label    abi.Classification
 	withheld int64 // objects above the ceiling so far
 
-	result    Result // the result register
-	output    []byte // nil: none
-	tooLarge  bool   // the last output was over its limit
-	guest     *GuestError
-	logs      guestLog
-	used      budgets
-	intent    bool // the durable intent is recorded
-	lines     []Line
-	unlisted  map[string]int64
+	result   Result // the result register
+	output   []byte // nil: none
+	tooLarge bool   // the last output was over its limit
+	guest    *GuestError
+	logs     guestLog
+	used     budgets
+	intent   bool // the durable intent is recorded
+	lines    []Line
+	unlisted map[string]int64
 }
 
 // budgets counts what an invocation used up.
@@ -72,7 +72,16 @@ func New(s Spec) *Invocation {
 	if s.Random == nil {
 		s.Random = rand.Reader
 	}
-	limits := &s.Authority.Spec().Limits
+	return newInvocation(s, &s.Authority.Spec().Limits)
+}
+
+// NewTrial makes the state of a run that may do nothing, for trying an initialiser at
+// admission. It must never be given to a guest's capability.
+func NewTrial(limits *abi.Limits) *Invocation {
+	return newInvocation(Spec{Authority: new(authority.Authority), Now: time.Now, Random: rand.Reader}, limits)
+}
+
+func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 	return &Invocation{
 		authority: s.Authority,
 		limits:    limits,
@@ -89,6 +98,9 @@ func New(s Spec) *Invocation {
 
 // Authority returns what the invocation may do.
 func (inv *Invocation) Authority() *authority.Authority { return inv.authority }
+
+// Limits returns what the invocation is held to. They must not be changed.
+func (inv *Invocation) Limits() *abi.Limits { return inv.limits }
 
 // Enter moves the invocation to a later phase. It panics on any other move, which would be a
 // fault of the host that nothing should survive.

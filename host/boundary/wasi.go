@@ -202,4 +202,3 @@ func fdstat(_ context.Context, w *wasiCall) int32 {
 	const size, characterDevice = 24, 2
 	return w.put(w.arg(1), append([]byte{characterDevice}, make([]byte, size-1)...))
 }
-

@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/admission"
+	"github.com/ecotone-dev/ecotone/host/compile"
+	"github.com/ecotone-dev/ecotone/host/engine"
+)
+
+// Admit does to a module all that happens before it can ever run: inspect it, validate and
+// compile it in a confined child, and try its initialiser once, in a throwaway instance
+// without authority. The report is there whenever the module could be read, and lists what
+// was found; the error is nil only for a module that may be stored. A module's own fault is a
+// problem of the report and MODULE_REFUSED; other codes are the host's (OVERLOADED,
+// COMPILE_LIMIT, CANCELED …).
+//
+// Nothing is stored but the compiled form, under the report's digest.
+func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, error) {
+	report := h.inspector.Inspect(module)
+	if err := report.Err(); err != nil {
+		return report, err
+	}
+	digest, err := compileDigest(report.Digest)
+	if err != nil {
+		return report, err
+	}
+	artifact, err := h.compiler.Compile(ctx, digest, module)
+	if err != nil {
+		return refuse(report, err)
+	}
+	if err := h.try(ctx, artifact, module); err != nil {
+		_ = h.compiler.Forget(digest)
+		return refuse(report, err)
+	}
+	return report, nil
+}
+
+// try runs the initialiser of a module that was just compiled.
+func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byte) error {
+	select {
+	case h.trial <- struct{}{}:
+		defer func() { <-h.trial }()
+	case <-ctx.Done():
+		return abi.Errorf(abi.CodeCanceled, "the upload was cancelled")
+	}
+	image, err := loadImage(ctx, artifact, module)
+	if err != nil {
+		return err
+	}
+	defer image.Close(context.WithoutCancel(ctx))
+	limits := admission.UploadLimits(h.limits)
+	if err := h.engine.Trial(ctx, image, &limits, trialWall); err != nil {
+		return err
+	}
+	return nil
+}
+
+// faults of the module itself, which belong into its report.
+var faults = map[abi.Code]bool{
+	abi.CodeModuleInvalid:    true,
+	abi.CodeCompileFailed:    true,
+	abi.CodeCompileLimit:     true,
+	abi.CodeInitializeFailed: true,
+	abi.CodeMemoryLimit:      true,
+	abi.CodeExportMissing:    true,
+}
+
+func refuse(report *admission.Report, err error) (*admission.Report, error) {
+	e := abi.AsError(err)
+	if !faults[e.Code] {
+		return report, e
+	}
+	report.Accepted = false
+	report.Problems = append(report.Problems, admission.Problem{Code: e.Code, Message: e.Message, Hint: e.Hint})
+	return report, report.Err().WithCause(e)
+}
+
+// load is what fills the cache of images: bytes from the source, code from the compile cache.
+func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
+	d, err := compileDigest(digest)
+	if err != nil {
+		return nil, err
+	}
+	artifact, err := h.compiler.Load(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	module, err := h.source(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	return loadImage(ctx, artifact, module)
+}
+
+func loadImage(ctx context.Context, artifact *compile.Artifact, module []byte) (*engine.Image, error) {
+	runtime, compiled, err := compile.LoadModule(ctx, compile.RuntimeConfig(), artifact, module)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewImage(ctx, runtime, compiled)
+}
+
+// compileDigest is the name of a biome's compiled form: the biome's digest, which covers the
+// module. Two organisations with the same bytes share the file and nothing that is loaded.
+func compileDigest(digest string) (compile.Digest, error) {
+	var d compile.Digest
+	raw, err := hex.DecodeString(digest)
+	if err != nil || len(raw) != len(d) {
+		return d, abi.Errorf(abi.CodeNotFound, "%s is not the digest of a biome", abi.Quote(digest))
+	}
+	return compile.Digest(raw), nil
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// Image is one compiled module of one organisation, ready to be instantiated. It has an
+// engine runtime of its own (S11) and is safe for concurrent use.
+type Image struct {
+	runtime     wazero.Runtime
+	compiled    wazero.CompiledModule
+	initialSize int64 // bytes of memory an instance begins with
+	initializes bool
+
+	mu    sync.Mutex
+	links map[LinkSet]*links // made when first used
+}
+
+const (
+	exportMemory     = "memory"
+	exportInitialize = "_initialize"
+)
+
+// NewImage takes over a runtime and a module compiled in it, also when it fails: then it
+// closes the runtime. Admission has checked what is checked here again, because an engine
+// that is handed anything else would find out in the middle of a run.
+func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule) (*Image, error) {
+	memory, ok := compiled.ExportedMemories()[exportMemory]
+	if !ok {
+		_ = r.Close(ctx)
+		return nil, abi.Errorf(abi.CodeExportMissing, "the module exports no memory named %q", exportMemory)
+	}
+	_, initializes := compiled.ExportedFunctions()[exportInitialize]
+	return &Image{
+		runtime:     r,
+		compiled:    compiled,
+		initialSize: int64(memory.Min()) << 16,
+		initializes: initializes,
+		links:       make(map[LinkSet]*links),
+	}, nil
+}
+
+// Provides reports whether the module exports a capability under this name: a function
+// () -> i32.
+func (i *Image) Provides(export string) bool {
+	f, ok := i.compiled.ExportedFunctions()[export]
+	return ok && export != exportInitialize && len(f.ParamTypes()) == 0 &&
+		len(f.ResultTypes()) == 1 && f.ResultTypes()[0] == api.ValueTypeI32
+}
+
+// fits refuses an image that begins with more memory than the limit. A larger maximum does
+// no harm: growing past the limit is refused when it is tried (PF-D19).
+func (i *Image) fits(limits *abi.Limits) *abi.Error {
+	if most := limits.Get(abi.LimitMemoryBytes); i.initialSize > most {
+		return abi.Errorf(abi.CodeMemoryLimit, "the module begins with %d bytes of memory, this environment allows %d", i.initialSize, most)
+	}
+	return nil
+}
+
+// linked returns the host modules of a link set.
+func (i *Image) linked(ctx context.Context, set LinkSet) (*links, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if l := i.links[set]; l != nil {
+		return l, nil
+	}
+	l, err := newLinks(context.WithoutCancel(ctx), i.runtime, set)
+	if err != nil {
+		return nil, abi.Errorf(abi.CodeInternal, "the host functions do not link: %w", err)
+	}
+	i.links[set] = l
+	return l, nil
+}
+
+// Close frees the module's code. No guest of the image may be running.
+func (i *Image) Close(ctx context.Context) error { return i.runtime.Close(ctx) }

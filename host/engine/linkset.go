@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+)
+
+// LinkSet says which host functions an instance is linked to. There are as many as there are
+// reaches, times two; the zero value links none.
+type LinkSet struct {
+	Reach abi.Reach // min(capability, environment)
+	Files bool      // the session has a workspace
+}
+
+// LinkSetOf is the set an authority is given. What the guest may do with the functions in it
+// is asked on every call all the same.
+func LinkSetOf(a *authority.Authority) LinkSet {
+	spec := a.Spec()
+	return LinkSet{Reach: spec.Reach, Files: spec.Workspace != ""}
+}
+
+// Has reports whether fn is in the set. Every other function of the table is a stub.
+func (s LinkSet) Has(fn *abi.Function) bool {
+	return fn.Reach.Within(s.Reach) && (fn.Group != abi.GroupFiles || s.Files)
+}
+
+// links are the host modules of one link set within one runtime. They hold no state: which
+// invocation calls is in the call's context.
+type links struct{ host, wasi api.Module }
+
+func newLinks(ctx context.Context, r wazero.Runtime, set LinkSet) (*links, error) {
+	host := r.NewHostModuleBuilder(abi.Module)
+	for i := range abi.Functions() {
+		fn := &abi.Functions()[i]
+		f := denied(fn)
+		if set.Has(fn) {
+			f = called(fn)
+		}
+		host.NewFunctionBuilder().WithGoModuleFunction(f, paramTypes(fn), i64).Export(fn.Name)
+	}
+	wasi := r.NewHostModuleBuilder(abi.WASIModule)
+	for _, fn := range abi.WASIFunctions() {
+		results := i32
+		if fn.NoResult {
+			results = nil
+		}
+		wasi.NewFunctionBuilder().WithGoModuleFunction(calledWASI(fn), valueTypes(fn.Params), results).Export(fn.Name)
+	}
+	hostModule, err := instantiateNameless(ctx, r, host)
+	if err != nil {
+		return nil, err
+	}
+	wasiModule, err := instantiateNameless(ctx, r, wasi)
+	if err != nil {
+		return nil, err
+	}
+	return &links{hostModule, wasiModule}, nil
+}
+
+// instantiateNameless makes a module that is found by the import resolver only, so that one
+// runtime can hold one for each link set.
+func instantiateNameless(ctx context.Context, r wazero.Runtime, b wazero.HostModuleBuilder) (api.Module, error) {
+	compiled, err := b.Compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName(""))
+}
+
+// resolve is the context under which a guest's imports are resolved to these modules.
+func (l *links) resolve(ctx context.Context) context.Context {
+	return experimental.WithImportResolver(ctx, func(module string) api.Module {
+		switch module {
+		case abi.Module:
+			return l.host
+		case abi.WASIModule:
+			return l.wasi
+		}
+		return nil
+	})
+}
+
+func called(fn *abi.Function) api.GoModuleFunc {
+	n := len(fn.Params)
+	return func(ctx context.Context, guest api.Module, stack []uint64) {
+		inv := boundary.From(ctx)
+		stack[0] = uint64(boundary.Call(ctx, inv, fn, guest.Memory(), stack[:n]))
+		unwindIfOver(inv)
+	}
+}
+
+func denied(fn *abi.Function) api.GoModuleFunc {
+	return func(ctx context.Context, _ api.Module, stack []uint64) {
+		inv := boundary.From(ctx)
+		stack[0] = uint64(boundary.Deny(ctx, inv, fn))
+		unwindIfOver(inv)
+	}
+}
+
+func calledWASI(fn abi.WASIFunction) api.GoModuleFunc {
+	n := len(fn.Params)
+	return func(ctx context.Context, guest api.Module, stack []uint64) {
+		inv := boundary.From(ctx)
+		errno := boundary.WASI(ctx, inv, fn.Name, guest.Memory(), stack[:n])
+		if !fn.NoResult {
+			stack[0] = uint64(uint32(errno))
+		}
+		unwindIfOver(inv)
+	}
+}
+
+// unwind is what a host function panics with to end a guest that must not run on. The engine
+// underneath recovers it and gives it back as an error of the guest's call.
+type unwind struct{}
+
+func (unwind) Error() string { return "the invocation is over" }
+
+func unwindIfOver(inv *boundary.Invocation) {
+	if inv.Over() != nil {
+		panic(unwind{})
+	}
+}
+
+var (
+	i32 = []api.ValueType{api.ValueTypeI32}
+	i64 = []api.ValueType{api.ValueTypeI64}
+)
+
+func paramTypes(fn *abi.Function) []api.ValueType {
+	types := make([]api.ValueType, len(fn.Params))
+	for i, p := range fn.Params {
+		types[i] = api.ValueType(p.Type)
+	}
+	return types
+}
+
+func valueTypes(in []abi.ValueType) []api.ValueType {
+	types := make([]api.ValueType, len(in))
+	for i, t := range in {
+		types[i] = api.ValueType(t)
+	}
+	return types
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+)
+
+// Engine runs invocations. It is safe for concurrent use and bounds nothing itself: how many
+// run at once is its caller's to say.
+type Engine struct {
+	pool    Pool
+	started atomic.Int64
+	trials  atomic.Int64
+}
+
+// New returns an engine that takes its instances from pool.
+func New(pool Pool) *Engine { return &Engine{pool: pool} }
+
+// Started counts invocations for which guest code was entered, initialisers included. What
+// is refused before is not in it.
+func (e *Engine) Started() int64 { return e.started.Load() }
+
+// Trials counts the trial runs of initialisers, which are not in Started.
+func (e *Engine) Trials() int64 { return e.trials.Load() }
+
+// Run runs one invocation to its end on the calling goroutine. The deadline is the earliest
+// of ctx's, the authority's and the wall limit, from now.
+func (e *Engine) Run(ctx context.Context, image *Image, inv *boundary.Invocation) boundary.Outcome {
+	ctx, cancel := e.within(boundary.With(ctx, inv), inv)
+	defer cancel()
+	memory, failure := e.run(ctx, image, inv)
+	return inv.Conclude(ctx, failure, memory)
+}
+
+// run returns the bytes of memory the guest had in the end and why it failed.
+func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation) (int64, *abi.Error) {
+	spec := inv.Authority().Spec()
+	if err := inv.Authority().Current(); err != nil {
+		return 0, err
+	}
+	if err := boundary.Ended(ctx); err != nil {
+		return 0, err
+	}
+	if !image.Provides(spec.Export) {
+		return 0, abi.Errorf(abi.CodeExportMissing, "the module exports no capability %s", abi.Quote(spec.Export))
+	}
+	if err := image.fits(inv.Limits()); err != nil {
+		return 0, err
+	}
+	e.started.Add(1)
+	inv.Enter(boundary.PhaseInitialize)
+	instance, err := e.pool.Take(ctx, image, inv)
+	if err != nil {
+		return 0, err
+	}
+	defer instance.Release()
+	inv.Enter(boundary.PhaseRun)
+	err = instance.Call(ctx, spec.Export)
+	return instance.MemoryBytes(), err
+}
+
+// within bounds ctx by the invocation's time.
+func (e *Engine) within(ctx context.Context, inv *boundary.Invocation) (context.Context, context.CancelFunc) {
+	deadline := time.Now().Add(time.Duration(inv.Limits().Get(abi.LimitWall)) * time.Millisecond)
+	if d := inv.Authority().Spec().Deadline; !d.IsZero() && d.Before(deadline) {
+		deadline = d
+	}
+	return context.WithDeadline(ctx, deadline)
+}
+
+// Trial runs a module's initialiser once, as admission does, in an instance that is thrown
+// away: without any authority, within limits and the given wall time. What the module does
+// wrong is INITIALIZE_FAILED.
+func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wall time.Duration) *abi.Error {
+	if err := image.fits(limits); err != nil {
+		return err
+	}
+	inv := boundary.NewTrial(limits)
+	trial, cancel := context.WithTimeout(boundary.With(ctx, inv), wall)
+	defer cancel()
+	e.trials.Add(1)
+	inv.Enter(boundary.PhaseInitialize)
+	instance, err := Fresh{}.Take(trial, image, inv)
+	if err == nil {
+		instance.Release()
+		err = boundary.Ended(trial)
+	}
+	if err != nil && err.Code == abi.CodeDeadline && ctx.Err() == nil {
+		return abi.Errorf(abi.CodeInitializeFailed, "the initialiser did not end within %s", wall)
+	}
+	return err
+}
