@@ -127,12 +127,12 @@ var functionTable = []Function{
 	{
 		Name: "result_read", Params: p("ptr", "off", "len"), Reach: ReachOwner, Group: GroupCall, Price: Price{100, 10},
 		Returns: "bytes copied; 0 at the end",
-		Doc:     "Copies at most len bytes of the result register's body from offset off to ptr. Reading repeats no side effect.",
+		Doc:     "Copies at most len bytes of the result register's body from offset off to ptr; fewer than len mean the end. Reading repeats no side effect.",
 	},
 	{
 		Name: "result_meta", Params: p("ptr", "off", "len"), Reach: ReachOwner, Group: GroupCall, Price: Price{100, 10},
 		Returns: "bytes copied; 0 at the end",
-		Doc:     "Copies at most len bytes of the JSON document that describes the last result (version, size, status, count …). A call that has nothing to say leaves {}.",
+		Doc:     "Copies at most len bytes of the JSON document that describes the last result (version, size, status, count …); fewer than len mean the end. A call that has nothing to say leaves {}.",
 	},
 	{
 		Name: "output", Params: p("data*"), Reach: ReachOwner, Group: GroupCall, Price: Price{100, 10},

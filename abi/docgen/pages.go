@@ -50,8 +50,8 @@ func writeIndex(b *bytes.Buffer) {
 		fmt.Fprintf(b, "| [%s](#%s) | %s | %s | %s | %d | %d |\n", code(f.Name), f.Name, f.Reach, f.Effect, f.Flow, f.Price.Base, f.Price.PerKiB)
 	}
 	fmt.Fprintf(b, `
-- **reach**: the function works only for a capability that declares at least this reach, in an environment whose ceiling
-  is at least this reach. Above it the module still links, and every call answers EDENIED.
+- **reach**: a module may import the function only if its manifest declares at least this reach. The function works for a
+  capability that declares it, in an environment whose ceiling is as high; elsewhere every call answers EDENIED.
 - **effect**: none changes nothing outside the invocation; read observes what outlives it; mutate changes that, after a
   durable record; external acts outside the gateway and is recorded before and after.
 - **flow**: a source raises the invocation's classification to its own; a sink takes only what is classified at most as
