@@ -1,6 +1,9 @@
 package wasm
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // MaxExpansion bounds what [Read] allocates, as a multiple of the module's size. A fixed
 // 64 KiB comes on top.
@@ -123,15 +126,7 @@ type FuncType struct{ Params, Results []ValType }
 
 // Equal reports whether two types are the same.
 func (t FuncType) Equal(o FuncType) bool {
-	return string(bytesOf(t.Params)) == string(bytesOf(o.Params)) && string(bytesOf(t.Results)) == string(bytesOf(o.Results))
-}
-
-func bytesOf(ts []ValType) []byte {
-	out := make([]byte, len(ts))
-	for i, t := range ts {
-		out[i] = byte(t)
-	}
-	return out
+	return slices.Equal(t.Params, o.Params) && slices.Equal(t.Results, o.Results)
 }
 
 // showTypes bounds how many types of a signature are written out.
@@ -335,4 +330,25 @@ type Uses struct {
 	RefFuncs       uint64   `json:"refFuncs"`     // ref.func in bodies
 	BulkOperations uint64   `json:"bulkOperations"`
 	Features       []string `json:"features"` // sorted names of the extensions to WebAssembly 1.0
+}
+
+// Section finds the section of an id that is not [SectionCustom].
+func (m *Module) Section(id SectionID) (Section, bool) {
+	for _, s := range m.Sections {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return Section{}, false
+}
+
+// Custom lists the custom sections of a name, in order.
+func (m *Module) Custom(name string) []Section {
+	var out []Section
+	for _, s := range m.Sections {
+		if s.ID == SectionCustom && s.Name == name {
+			out = append(out, s)
+		}
+	}
+	return out
 }
