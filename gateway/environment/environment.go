@@ -1,0 +1,164 @@
+// Package environment is the trust profiles an invocation can be bound to.
+//
+// It promises one table of the nine built-in environments, whose slug, reach ceiling and
+// family nothing can change, and overrides that only ever tighten. It refuses to know who is
+// calling and where records are kept. Environments of an organisation's own derive from a
+// built-in one and are not built yet.
+package environment
+
+import (
+	"encoding/json"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// Family says what happens when the catalogue cannot tell a capability's reach (X13). The
+// zero value is [Boundary].
+type Family uint8
+
+const (
+	// Boundary denies: CAPABILITY_UNCLASSIFIED.
+	Boundary Family = iota
+	// Refinement defers: the declared reach is not judged, the grant decides, and the audit
+	// row says so. Host functions stay bounded by the environment all the same.
+	Refinement
+)
+
+func (f Family) String() string {
+	if f == Refinement {
+		return "refinement"
+	}
+	return "boundary"
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// Environment is a trust profile, resolved: what a snapshot holds and an invocation is bound to.
+type Environment struct {
+	Slug        string
+	Ref         abi.EnvironmentRef
+	BuiltIn     bool
+	Reach       abi.Reach          // ceiling
+	Enforcement Family             // when the catalogue cannot answer
+	MaxData     abi.Classification // ceiling; never invalid (X17)
+	Waives      bool               // trusted-dev: install, grant, glob, rate and approval are waived for what the manifest declares
+	Available   bool               // trusted-dev is there only under --dev (X7)
+	Limits      abi.Limits         // resolved
+	Revision    uint64             // raised by every change of the limits; 1 as shipped
+}
+
+// The slugs of the built-in environments (X2, X3).
+const (
+	System      = "system"
+	Org         = "org"
+	Project     = "project"
+	App         = "app"
+	Session     = "session"
+	Sandbox     = "sandbox"
+	Public      = "public"
+	StoreReview = "store-review"
+	TrustedDev  = "trusted-dev"
+)
+
+// builtIns is the closed set (X2, X9). Every built-in admits all data until an organisation
+// says otherwise.
+var builtIns = [...]struct {
+	slug        string
+	reach       abi.Reach
+	enforcement Family
+}{
+	{System, abi.ReachPlatform, Refinement},
+	{Org, abi.ReachPlatform, Refinement},
+	{Project, abi.ReachIntegration, Refinement},
+	{App, abi.ReachIntegration, Refinement},
+	{Session, abi.ReachIntegration, Refinement},
+	{Sandbox, abi.ReachOwner, Boundary},
+	{Public, abi.ReachOwner, Boundary},
+	{StoreReview, abi.ReachOwner, Boundary},
+	{TrustedDev, abi.ReachPlatform, Refinement},
+}
+
+// BuiltIns returns the nine built-in environments as shipped, in their documented order.
+// trusted-dev is not available.
+func BuiltIns() []Environment {
+	out := make([]Environment, len(builtIns))
+	for i, b := range builtIns {
+		out[i] = Environment{
+			Slug:        b.slug,
+			Ref:         abi.MakeEnvironmentRef(b.slug),
+			BuiltIn:     true,
+			Reach:       b.reach,
+			Enforcement: b.enforcement,
+			MaxData:     abi.Regulated,
+			Waives:      b.slug == TrustedDev,
+			Available:   b.slug != TrustedDev,
+			Limits:      abi.DefaultLimits(),
+			Revision:    1,
+		}
+	}
+	return out
+}
+
+// BuiltIn returns one built-in environment as shipped.
+func BuiltIn(ref abi.EnvironmentRef) (Environment, bool) {
+	for _, e := range BuiltIns() {
+		if e.Ref == ref {
+			return e, true
+		}
+	}
+	return Environment{}, false
+}
+
+// Known is [BuiltIn] as an error: NOT_FOUND for a ref that names no environment.
+func Known(ref abi.EnvironmentRef) *abi.Error {
+	if _, ok := BuiltIn(ref); !ok {
+		return abi.Errorf(abi.CodeNotFound, "there is no environment %s", abi.Quote(string(ref)))
+	}
+	return nil
+}
+
+// MarshalJSON writes the environment as the API shows it. Limits are the ones an environment
+// resolves, by name.
+func (e Environment) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Slug        string             `json:"slug"`
+		Ref         abi.EnvironmentRef `json:"ref"`
+		BuiltIn     bool               `json:"isBuiltIn"`
+		Reach       abi.Reach          `json:"reachCeiling"`
+		Enforcement Family             `json:"enforcement"`
+		MaxData     abi.Classification `json:"maxDataClassification"`
+		Limits      map[string]int64   `json:"limits"`
+		Revision    uint64             `json:"revision"`
+		Available   bool               `json:"available"`
+	}{e.Slug, e.Ref, e.BuiltIn, e.Reach, e.Enforcement, e.MaxData, LimitsByName(e.Limits), e.Revision, e.Available})
+}
+
+// LimitsByName returns the limits that an environment resolves, by name.
+func LimitsByName(l abi.Limits) map[string]int64 {
+	m := map[string]int64{}
+	for _, row := range abi.LimitTable() {
+		if row.Scope == abi.ScopeEnvironment {
+			m[row.Name] = l.Get(row.Limit)
+		}
+	}
+	return m
+}
+
+// SetLimits returns l with the named limits changed. A name that is not a limit an
+// environment resolves, and a value outside the table's bounds, are refused (PF-D1, PF-H10).
+func SetLimits(l abi.Limits, changes map[string]int64) (abi.Limits, *abi.Error) {
+	resolves := LimitsByName(l)
+	for name, v := range changes {
+		if _, ok := resolves[name]; !ok {
+			return abi.Limits{}, abi.Errorf(abi.CodeUnknownField, "environments have no limit %s", abi.Quote(name)).At("/limits/" + name)
+		}
+		if err := l.Set(name, v); err != nil {
+			return abi.Limits{}, abi.AsError(err).At("/limits/" + name)
+		}
+	}
+	return l, nil
+}
+
+// Boundary reports whether the environment is of the boundary family.
+func (e *Environment) Boundary() bool { return e.Enforcement == Boundary }

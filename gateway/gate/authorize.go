@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/host/authority"
+)
+
+// Terms is what an authority needs besides the decision. The functions are called from the
+// invocation's goroutines, at every host call.
+type Terms struct {
+	Invocation string    // ULID
+	Deadline   time.Time // the caller's; zero when only the limits bind
+	// Latest returns the newest snapshot.
+	Latest func() *Snapshot
+	// Stands returns why the invocation must stop for reasons outside policy (the session was
+	// closed, the invocation cancelled, the server drains), or nil.
+	Stands func() *abi.Error
+	Clock  func() time.Time
+}
+
+// Authorize makes the authority of an allowed invocation, or nil when d is not an allow of
+// [Decide]. s and f are what d was made from; f must not change afterwards.
+//
+// The authority stands as long as the newest policy decides the same on the same facts: when
+// nothing changed that concerns the organisation this costs a comparison, otherwise the gate
+// decides again (S18). A decision that still allows, on another basis or with less, is a
+// revocation too: an authority never changes.
+func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority {
+	if d.Verdict != Allow || d.served == nil || t.Latest == nil || t.Stands == nil || t.Clock == nil {
+		return nil
+	}
+	env, org := s.Environment(f.Environment), s.Orgs[f.Org]
+	kept := d.served.kept(env)
+	spec := authority.Spec{
+		Invocation: t.Invocation, Org: f.Org, Space: f.Space, Session: f.Session, Workspace: f.Workspace,
+		Subject: f.Subject, User: f.User,
+		Biome: d.Biome, Digest: d.Digest, Capability: f.Capability, Export: d.Descriptor.Export,
+
+		Environment: env.Ref, Boundary: env.Boundary(), Reach: d.Reach,
+		Floor: org.Spaces[f.Space].Floor, Start: d.Start, Ceiling: d.Ceiling, Clearance: f.Clearance.Sink(),
+
+		Endpoints: kept.Endpoints, Secrets: kept.Secrets, Calls: kept.Calls,
+		Limits:     env.Limits,
+		Deadline:   earliest(t.Deadline, f.Now.Add(time.Duration(env.Limits.Get(abi.LimitWall))*time.Millisecond)),
+		Generation: d.Generation, Grants: d.Grants(),
+	}
+	globs := []string{grant.Everything}
+	var expires time.Time
+	for _, g := range d.grants {
+		if g != nil {
+			globs = grant.MeetGlobs(globs, g.Globs)
+			if g.Expires != nil {
+				expires = earliest(expires, *g.Expires)
+			}
+		}
+	}
+	w := &watch{facts: f, decision: *d, kept: kept, terms: t, expires: expires}
+	if f.Parent != nil {
+		w.parent = f.Parent.Authority
+		p := w.parent.Spec()
+		spec.Parent = p.Invocation
+		spec.Chain = append(slices.Clone(p.Chain), p.Capability)
+		spec.Clearance = abi.Meet(spec.Clearance, p.Clearance)
+		spec.Limits = spec.Limits.Tighten(p.Limits)
+		spec.Deadline = earliest(spec.Deadline, p.Deadline)
+		if len(p.Globs) > 0 {
+			globs = grant.MeetGlobs(globs, p.Globs)
+		}
+	}
+	if !slices.Contains(globs, grant.Everything) {
+		spec.Globs = globs // no globs in an authority is no restriction
+	}
+	w.seen.Store(s.Concerning(f.Org))
+	return authority.New(spec, w.current)
+}
+
+// watch asks whether an authority still stands. Safe for concurrent use.
+type watch struct {
+	facts    *Facts
+	decision Decision
+	kept     *Kept
+	terms    Terms
+	expires  time.Time
+	parent   *authority.Authority // a child never outlives its parent's rights
+	seen     atomic.Uint64        // policy that was last found to allow
+}
+
+func (w *watch) current() *abi.Error {
+	if w.parent != nil {
+		if err := w.parent.Current(); err != nil {
+			return err
+		}
+	}
+	if err := w.terms.Stands(); err != nil {
+		return err
+	}
+	now := w.terms.Clock()
+	if !w.expires.IsZero() && !now.Before(w.expires) {
+		return abi.Errorf(abi.CodeGrantRevoked, "the grant has expired")
+	}
+	s := w.terms.Latest()
+	g := s.Concerning(w.facts.Org)
+	if g == w.seen.Load() {
+		return nil
+	}
+	f := *w.facts
+	f.Now = now
+	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.Environment(f.Environment))) {
+		return abi.Errorf(abi.CodeGrantRevoked, "the policy that allowed this invocation has changed")
+	}
+	w.seen.Store(g)
+	return nil
+}
+
+// within reports whether all that old gave is given by d as well, on the same basis.
+func (old *Decision) within(d *Decision) bool {
+	if d.Verdict != Allow || d.Digest != old.Digest || d.Install != old.Install || d.Ceiling < old.Ceiling || d.Reach < old.Reach {
+		return false
+	}
+	for i := range old.grants {
+		if (old.grants[i] == nil) != (d.grants[i] == nil) || old.grants[i] != nil && old.grants[i].ID != d.grants[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+// earliest is the earliest of the times that are set.
+func earliest(times ...time.Time) time.Time {
+	var out time.Time
+	for _, t := range times {
+		if !t.IsZero() && (out.IsZero() || t.Before(out)) {
+			out = t
+		}
+	}
+	return out
+}

@@ -1,0 +1,226 @@
+package gate
+
+import (
+	"slices"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/host/authority"
+)
+
+// CheckID numbers the checks in the order in which the first failure names the code.
+type CheckID int
+
+// The checks. What an environment of an organisation's own allows and how often a grant may be
+// used will stand between classification and schema.
+const (
+	CheckEnvironment    CheckID = iota // the environment can be used here at all
+	CheckLifecycle                     // the capability exists and is not disabled
+	CheckInstall                       // an admitted version provides it
+	CheckCalls                         // children: the calling biome was admitted to call it
+	CheckAdmitted                      // the install grant admits the environment
+	CheckCallerGrant                   // children: the calling biome holds a grant
+	CheckGrant                         // the subject holds a grant
+	CheckUserGrant                     // agents: the user holds one as well
+	CheckReach                         // the declared reach is within every ceiling
+	CheckClassification                // the starting label is within every ceiling
+	CheckSchema                        // the input satisfies the schema
+	CheckApproval                      // no approval is needed that nobody can give
+	NumChecks           = int(iota)
+)
+
+// Check is one row of the table.
+type Check struct {
+	Name    string
+	Code    abi.Code // of a failure, unless the check names a closer one
+	Suggest string   // what would help
+	judge   func(view) Result
+}
+
+var checks = [NumChecks]Check{
+	CheckEnvironment:    {"environment", abi.CodeEnvironmentUnusable, "switch-environment", judgeEnvironment},
+	CheckLifecycle:      {"lifecycle", abi.CodeBiomeDisabled, "use-another-capability", judgeLifecycle},
+	CheckInstall:        {"install", abi.CodeMissingGrant, "request-install", judgeInstall},
+	CheckCalls:          {"calls", abi.CodeMissingGrant, "request-install", judgeCalls},
+	CheckAdmitted:       {"environment-admitted", abi.CodeEnvironmentNotGranted, "switch-environment", judgeAdmitted},
+	CheckCallerGrant:    {"caller-grant", abi.CodeMissingGrant, "request-grant", judgeCallerGrant},
+	CheckGrant:          {"grant", abi.CodeMissingGrant, "request-grant", judgeGrant},
+	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", judgeUserGrant},
+	CheckReach:          {"reach", abi.CodeReachCeiling, "switch-environment", judgeReach},
+	CheckClassification: {"classification", abi.CodeClassificationCeiling, "use-less-sensitive-data", judgeClassification},
+	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", judgeSchema},
+	CheckApproval:       {"approval", abi.CodeApprovalUnbuilt, "use-another-capability", judgeApproval},
+}
+
+// Checks returns the table.
+func Checks() []Check { return checks[:] }
+
+var (
+	passed        = Result{State: Passed}
+	waived        = Result{State: Waived}
+	notReached    = Result{State: NotReached}
+	notApplicable = Result{State: NotApplicable}
+)
+
+// failed fails with the row's own code, which [Decide] fills in.
+var failed = Result{State: Failed}
+
+func pass(ok bool) Result {
+	if ok {
+		return passed
+	}
+	return failed
+}
+
+// view is what was looked up for one decision, once, for all checks. Judges take it by value,
+// so that nothing of it is allocated.
+type view struct {
+	f      *Facts
+	env    *environment.Environment
+	space  space.Effective
+	biome  *Biome          // who provides the capability, or nil
+	served *Admission      // the version that serves the environment, or nil
+	desc   *abi.Descriptor // of the capability in that version, or nil
+	parent *authority.Spec // of the calling invocation, or nil
+
+	callerKept  *Kept // what the calling biome may call; nil when it is no longer admitted
+	subject     *grant.Grant
+	user        *grant.Grant
+	callerGrant *grant.Grant
+
+	reach   abi.Reach // declared, or owner where the catalogue cannot say
+	bound   abi.Reach // min(environment, parent)
+	start   abi.Classification
+	ceiling abi.Classification
+}
+
+// judgeEnvironment holds that the environment can be used by this session in this space, and
+// that a child stays where its parent is (X7, S19).
+func judgeEnvironment(v view) Result {
+	switch {
+	case v.env == nil || !v.env.Available:
+		return failed
+	case v.env.Waives && (!v.f.Dev || !v.space.Dev || v.space.Production):
+		return failed
+	case v.f.Parent != nil && !v.continues():
+		return failed
+	}
+	return passed
+}
+
+// continues reports whether a child's facts are those of its parent's session.
+func (v view) continues() bool {
+	p := v.parent
+	return p != nil && p.Org == v.f.Org && p.Session == v.f.Session && p.Space == v.f.Space && p.Subject == v.f.Subject &&
+		p.User == v.f.User && p.Environment == v.f.Environment
+}
+
+func judgeLifecycle(v view) Result {
+	if v.biome == nil {
+		return Result{State: Failed, Code: abi.CodeCapabilityUnknown}
+	}
+	return pass(!v.biome.Disabled)
+}
+
+// judgeInstall looks at the version, not at the environment: a capability that a newer upload
+// added is not in the version that an install grant is bound to (X63).
+func judgeInstall(v view) Result {
+	switch {
+	case v.biome == nil:
+		return notReached
+	case v.desc == nil:
+		return failed
+	case v.env.Waives:
+		return waived
+	}
+	return passed
+}
+
+func judgeCalls(v view) Result {
+	if v.parent == nil {
+		return notApplicable
+	}
+	return pass(v.callerKept != nil && slices.Contains(v.callerKept.Calls, v.f.Capability))
+}
+
+func judgeAdmitted(v view) Result {
+	switch {
+	case v.served == nil:
+		return notReached
+	case v.env.Waives:
+		return waived
+	}
+	return pass(v.served.admits(v.env.Ref))
+}
+
+func judgeCallerGrant(v view) Result {
+	switch {
+	case v.parent == nil:
+		return notApplicable
+	case v.env.Waives:
+		return waived
+	}
+	return v.holds(v.callerGrant)
+}
+
+func judgeGrant(v view) Result {
+	if v.env.Waives {
+		return waived
+	}
+	return v.holds(v.subject)
+}
+
+// judgeUserGrant holds an agent to its user: it never exceeds what that user holds (X38).
+func judgeUserGrant(v view) Result {
+	switch {
+	case v.f.Subject.Kind() != abi.SubjectAgent:
+		return notApplicable
+	case v.env.Waives:
+		return waived
+	}
+	return v.holds(v.user)
+}
+
+func (v view) holds(g *grant.Grant) Result {
+	return pass(g != nil && grant.Active(g.Expires, v.f.Now))
+}
+
+func judgeReach(v view) Result {
+	switch {
+	case v.desc == nil:
+		return notReached
+	case v.f.Reach.Valid():
+		return pass(v.f.Reach.Within(v.bound))
+	case v.env.Enforcement == environment.Refinement:
+		return Result{State: Deferred}
+	}
+	return Result{State: Failed, Code: abi.CodeUnclassified}
+}
+
+func judgeClassification(v view) Result { return pass(v.start <= v.ceiling) }
+
+func judgeSchema(v view) Result {
+	switch {
+	case v.desc == nil:
+		return notReached
+	case v.f.Schema == Satisfied:
+		return passed
+	case v.f.Schema == Unjudged:
+		return Result{State: Pending}
+	}
+	return failed
+}
+
+func judgeApproval(v view) Result {
+	switch {
+	case v.desc == nil:
+		return notReached
+	case !v.desc.RequiresApproval:
+		return passed
+	case v.env.Waives:
+		return waived
+	}
+	return failed
+}

@@ -1,0 +1,141 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+)
+
+// Verdict is what a decision comes to. The zero value is [Deny].
+type Verdict uint8
+
+const (
+	Deny Verdict = iota
+	Allow
+)
+
+func (v Verdict) String() string {
+	if v == Allow {
+		return "allow"
+	}
+	return "deny"
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// State is what one check came to.
+type State uint8
+
+const (
+	NotReached    State = iota // what it would judge is not there, or may not be told
+	Failed                     // its code says why
+	Passed                     //
+	Waived                     // trusted-dev does not ask
+	Deferred                   // the catalogue could not answer, and the environment refines (X13)
+	NotApplicable              // of children or agents only
+	Pending                    // the input was not judged yet
+)
+
+var stateNames = [...]string{"not-reached", "failed", "passed", "waived", "deferred", "not-applicable", "pending"}
+
+func (s State) String() string { return stateNames[s] }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Result is one check's verdict.
+type Result struct {
+	State State
+	Code  abi.Code // set when State is Failed
+}
+
+// Decision is a verdict with everything it rests on. The zero value denies.
+type Decision struct {
+	Verdict Verdict
+	Code    abi.Code // of the first failed check in table order; "" when allowed
+	// Pending is set when nothing failed and the input has not been judged: judge it, set
+	// [Facts.Schema] and decide again. Until then the verdict is Deny.
+	Pending bool
+	Checks  [NumChecks]Result
+
+	ReachDeferred bool // the declared reach was not judged; the audit row says so
+	Generation    uint64
+
+	// What was found. Empty when the caller may not know of the capability.
+	Biome      string
+	Owner      string // organisation of the biome
+	Digest     string
+	Install    string
+	Descriptor *abi.Descriptor
+
+	Reach   abi.Reach          // min(declared, environment, parent)
+	Start   abi.Classification // label the invocation starts at
+	Ceiling abi.Classification // label nothing it reads may exceed
+
+	grants [numGrants]*grant.Grant // those that were used
+	served *Admission
+}
+
+const (
+	grantOfSubject = iota
+	grantOfUser
+	grantOfCaller
+	numGrants
+)
+
+// Grants returns the ids of the grants that were used, as records name them.
+func (d *Decision) Grants() []string {
+	var out []string
+	for _, g := range d.grants {
+		if g != nil {
+			out = append(out, g.ID)
+		}
+	}
+	return out
+}
+
+// Report is one check as explain shows it.
+type Report struct {
+	Check   string   `json:"check"`
+	State   State    `json:"state"`
+	Code    abi.Code `json:"code,omitempty"`
+	Suggest string   `json:"suggest,omitempty"` // what would help, for a failed check
+}
+
+// Explain lists every check in order. A check of children or agents is left out of a
+// decision it does not apply to.
+func (d *Decision) Explain() []Report {
+	out := make([]Report, 0, NumChecks)
+	for i, r := range d.Checks {
+		if r.State == NotApplicable {
+			continue
+		}
+		row := Report{Check: checks[i].Name, State: r.State, Code: r.Code}
+		if r.State == Failed {
+			row.Suggest = checks[i].Suggest
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// Err is the refusal as an error, or nil when the decision allows.
+func (d *Decision) Err() *abi.Error {
+	if d.Verdict == Allow {
+		return nil
+	}
+	code := d.Code
+	if code == "" {
+		code = abi.CodeMissingGrant
+	}
+	info, _ := code.Info()
+	err := abi.Errorf(code, "%s", info.Meaning)
+	for i, r := range d.Checks {
+		if r.State == Failed {
+			return err.WithHint(fmt.Sprintf("refused by the check %q; suggestion: %s", checks[i].Name, checks[i].Suggest))
+		}
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/host/authority"
+)
+
+// Facts is everything a decision depends on besides policy. The zero value is denied.
+type Facts struct {
+	Now time.Time
+
+	// From the session: the caller says nothing of these (X27).
+	Org         string
+	Session     string
+	Space       string
+	Workspace   string
+	Subject     abi.Subject
+	User        abi.Subject // the user an agent acts for
+	Environment abi.EnvironmentRef
+	Dev         bool // the session was opened for trusted-dev
+	Clearance   abi.Classification
+	Mark        abi.Classification
+
+	// From the request.
+	Capability abi.CapabilityRef
+	Declared   abi.Classification // invalid when the caller declared nothing
+
+	// From the catalogue: the reach declared for the version that [Snapshot.Route] names.
+	// Invalid when the catalogue cannot say.
+	Reach abi.Reach
+
+	// Schema is judged last, by the caller of [Decide], when everything before it passed.
+	Schema Schema
+
+	// Parent is set for an invocation made by capability_invoke.
+	Parent *Parent
+}
+
+// Schema is what is known of the input.
+type Schema uint8
+
+const (
+	Unjudged Schema = iota
+	Satisfied
+	Violated
+)
+
+// Parent is the invocation that calls a child.
+type Parent struct {
+	Authority *authority.Authority
+	Label     abi.Classification // of the parent now
+}
+
+// FactsOf fills in what a session binds.
+func FactsOf(s *session.Session, ref abi.CapabilityRef, now time.Time) Facts {
+	return Facts{
+		Now: now, Org: s.Org, Session: s.ID, Space: s.Space, Workspace: s.Workspace, Subject: s.Subject, User: s.User,
+		Environment: s.Environment, Dev: s.Dev, Clearance: s.Clearance, Mark: s.Mark, Capability: ref,
+	}
+}
+
+// Child returns the facts of an invocation of ref made by the invocation that f, a and label
+// belong to: the same session, nothing of the parent's request (X32).
+func (f *Facts) Child(a *authority.Authority, label abi.Classification, ref abi.CapabilityRef, now time.Time) Facts {
+	c := *f
+	c.Now, c.Capability = now, ref
+	c.Declared, c.Reach, c.Schema = 0, 0, Unjudged
+	c.Parent = &Parent{Authority: a, Label: label}
+	return c
+}

@@ -1,0 +1,148 @@
+package gate
+
+import (
+	"slices"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/host/egress"
+)
+
+// SystemOrg is the organisation whose capabilities every organisation can be granted.
+const SystemOrg = "system"
+
+// Snapshot is all policy at one moment. It and all it points to are immutable: a change makes
+// a new snapshot that shares what did not change.
+type Snapshot struct {
+	Generation   uint64 // number of the last change
+	Environments []environment.Environment
+	Limits       uint64 // generation of the last change to the environments
+	Orgs         map[string]*Org
+}
+
+// Org is one organisation's policy.
+type Org struct {
+	ID         string
+	Generation uint64 // number of the last change to this organisation
+	Spaces     map[string]space.Effective
+	Overrides  map[abi.EnvironmentRef]*environment.Override
+	Biomes     map[string]*Biome
+	Routes     map[abi.CapabilityRef]*Biome // who provides a ref; unique with the system organisation
+	Grants     map[GrantKey]*grant.Grant    // not revoked; at most one for a key
+	Known      map[KnownKey]struct{}        // which refs a subject holds a grant for, in any environment
+}
+
+// GrantKey is what a grant is looked up by.
+type GrantKey struct {
+	Subject     abi.Subject
+	Capability  abi.CapabilityRef
+	Environment abi.EnvironmentRef
+}
+
+// KnownKey names a ref that a subject may know of.
+type KnownKey struct {
+	Subject    abi.Subject
+	Capability abi.CapabilityRef
+}
+
+// Biome is what an organisation admitted of one biome.
+type Biome struct {
+	Org      string
+	Name     string
+	Subject  abi.Subject // biome:<name>, which its grants are made to
+	Disabled bool
+	// Installed is what the install grant admits, or nil.
+	Installed *Admission
+	// Newest is the last upload: callable in sandbox and trusted-dev. Never nil. It is the same
+	// as Installed when the install grant is bound to its digest.
+	Newest *Admission
+}
+
+// Admission is one version of a biome with what it was admitted to.
+type Admission struct {
+	Install      string // id of the install grant, "" for an upload that has none
+	Digest       string
+	Environments []abi.EnvironmentRef
+	Capabilities map[abi.CapabilityRef]*abi.Descriptor
+	Kept         Kept // by the install grant: what counts
+	Declared     Kept // by the manifest: what counts where install and grants are waived
+}
+
+// Kept is what a biome may call and use.
+type Kept struct {
+	Calls     []abi.CapabilityRef
+	Endpoints []*egress.Endpoint
+	Secrets   []string
+}
+
+func (k *Kept) equal(o *Kept) bool {
+	return slices.Equal(k.Calls, o.Calls) && slices.Equal(k.Endpoints, o.Endpoints) && slices.Equal(k.Secrets, o.Secrets)
+}
+
+// Environment returns one environment of the snapshot, or nil.
+func (s *Snapshot) Environment(ref abi.EnvironmentRef) *environment.Environment {
+	for i := range s.Environments {
+		if s.Environments[i].Ref == ref {
+			return &s.Environments[i]
+		}
+	}
+	return nil
+}
+
+// Concerning is the number of the last change that can matter to an organisation's
+// invocations. It rises with every such change.
+func (s *Snapshot) Concerning(org string) uint64 {
+	g := s.Limits
+	if o := s.Orgs[org]; o != nil {
+		g = max(g, o.Generation)
+	}
+	if o := s.Orgs[SystemOrg]; o != nil {
+		g = max(g, o.Generation)
+	}
+	return g
+}
+
+// Route finds who provides a ref for an organisation's invocations, and which version serves
+// an environment. It tells nothing about who may: see [Decide]. Both results are nil when
+// nobody does.
+func (s *Snapshot) Route(org string, ref abi.CapabilityRef, env abi.EnvironmentRef) (*Biome, *Admission) {
+	b := s.provider(org, ref)
+	if b == nil {
+		return nil, nil
+	}
+	return b, b.serving(s.Environment(env))
+}
+
+func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
+	if o := s.Orgs[org]; o != nil {
+		if b := o.Routes[ref]; b != nil {
+			return b
+		}
+	}
+	if o := s.Orgs[SystemOrg]; o != nil {
+		return o.Routes[ref]
+	}
+	return nil
+}
+
+// serving is the version that an environment runs: the last upload where uploads are tried,
+// what the install grant is bound to everywhere else. Where there is no install grant it is
+// the upload, which admits nothing but sandbox and trusted-dev.
+func (b *Biome) serving(env *environment.Environment) *Admission {
+	if b.Installed == nil || (env != nil && (env.Waives || env.Slug == environment.Sandbox)) {
+		return b.Newest
+	}
+	return b.Installed
+}
+
+func (a *Admission) admits(ref abi.EnvironmentRef) bool { return slices.Contains(a.Environments, ref) }
+
+// kept is what the version may call and use in an environment.
+func (a *Admission) kept(env *environment.Environment) *Kept {
+	if env.Waives {
+		return &a.Declared
+	}
+	return &a.Kept
+}

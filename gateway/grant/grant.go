@@ -1,0 +1,129 @@
+// Package grant is the records that give rights.
+//
+// It promises that a right is one immutable record and its end another: nothing here is
+// edited or deleted, so an old audit row always finds the grant it names. A rule that would
+// not be enforced is refused, never stored (PF-B7). The package refuses to know where records
+// are kept and how they are weighed against each other: the gate does that.
+package grant
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/egress"
+)
+
+// Grant says that a subject may invoke a capability in an environment (X33).
+type Grant struct {
+	ID          string             `json:"id"` // ULID
+	Org         string             `json:"org"`
+	Subject     abi.Subject        `json:"subject"`
+	Capability  abi.CapabilityRef  `json:"capability"`
+	Environment abi.EnvironmentRef `json:"environment"`
+	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
+	Expires     *time.Time         `json:"expires,omitempty"`
+	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
+	CreatedBy   string             `json:"createdBy"`
+	CreatedAt   time.Time          `json:"createdAt"`
+}
+
+// Revocation ends a grant, an environment grant or an install grant. It is a record of its own, so
+// that nothing that was lost or restored can bring a right back (X34).
+type Revocation struct {
+	Grant     string    `json:"grant"`
+	Org       string    `json:"org"`
+	CreatedBy string    `json:"createdBy"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// EnvironmentGrant lets a principal that may otherwise open no session open one for a subject
+// in an environment (X36, S19).
+type EnvironmentGrant struct {
+	ID          string             `json:"id"`
+	Org         string             `json:"org"`
+	Principal   string             `json:"principal"`
+	Subject     abi.Subject        `json:"subject"`
+	Environment abi.EnvironmentRef `json:"environment"`
+	Expires     *time.Time         `json:"expires,omitempty"`
+	CreatedBy   string             `json:"createdBy"`
+	CreatedAt   time.Time          `json:"createdAt"`
+}
+
+// Install says which environments an organisation admitted a biome to, bound to one digest,
+// and what the biome itself may call and use there. It, not the manifest, is consulted at run
+// time. A list that was not given is empty and keeps nothing (PF-A1).
+type Install struct {
+	ID           string               `json:"id"` // ULID
+	Org          string               `json:"org"`
+	Biome        string               `json:"biome"`
+	Digest       string               `json:"digest"`
+	Environments []abi.EnvironmentRef `json:"environments"`
+	Calls        []abi.CapabilityRef  `json:"calls"`
+	Endpoints    []string             `json:"endpoints"`
+	Secrets      []string             `json:"secrets"`
+	Grants       []string             `json:"grants"` // made for biome:<id> with it
+	Stage        Stage                `json:"stage"`
+	Revision     uint64               `json:"revision"`
+	CreatedBy    string               `json:"createdBy"`
+	CreatedAt    time.Time            `json:"createdAt"`
+}
+
+// Stage is how far a biome has come in an organisation.
+type Stage string
+
+const (
+	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
+	OrgInstalled     Stage = "org-installed"     // an install grant admits it
+)
+
+// Endpoint is a rule for requests that leave the gateway, in its stored form.
+type Endpoint struct {
+	Org       string             `json:"org"`
+	Name      string             `json:"name"`
+	Rule      egress.Rule        `json:"rule"`
+	Clearance abi.Classification `json:"clearance"` // what may be sent to it
+	Label     abi.Classification `json:"label"`     // what comes back from it
+	Loopback  bool               `json:"loopback"`
+	Removed   bool               `json:"removed,omitempty"`
+	Revision  uint64             `json:"revision"`
+	UpdatedBy string             `json:"updatedBy"`
+	UpdatedAt time.Time          `json:"updatedAt"`
+}
+
+// Secret is a sealed value and how it may be used. Both Uses and Sealed are the vault's; this
+// package never reads them. It is never shown as it is: see [SecretInfo].
+type Secret struct {
+	Org       string          `json:"org"`
+	Name      string          `json:"name"`
+	Uses      json.RawMessage `json:"uses"`
+	Sealed    []byte          `json:"sealed"`
+	Version   uint64          `json:"version"` // raised by every new value
+	Removed   bool            `json:"removed,omitempty"`
+	Revision  uint64          `json:"revision"`
+	UpdatedBy string          `json:"updatedBy"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+}
+
+// SecretInfo is what anyone may be shown of a secret.
+type SecretInfo struct {
+	Org       string          `json:"org"`
+	Name      string          `json:"name"`
+	Uses      json.RawMessage `json:"uses"`
+	Version   uint64          `json:"version"`
+	Revision  uint64          `json:"revision"`
+	UpdatedBy string          `json:"updatedBy"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+}
+
+// Info leaves the sealed value out.
+func (s Secret) Info() SecretInfo {
+	return SecretInfo{s.Org, s.Name, s.Uses, s.Version, s.Revision, s.UpdatedBy, s.UpdatedAt}
+}
+
+// Active reports whether a right that ends at expires holds at now; nil never ends.
+func Active(expires *time.Time, now time.Time) bool { return expires == nil || now.Before(*expires) }
+
+// Admits reports whether the install grant admits an environment.
+func (i *Install) Admits(ref abi.EnvironmentRef) bool { return slices.Contains(i.Environments, ref) }
