@@ -1,0 +1,10 @@
+// Package policy owns the records of who may do what, and the snapshot the gate decides over.
+//
+// It promises that a change is made in one order: the principal's role, the request itself,
+// the audit event, one durable transaction, then the new snapshot, before the caller hears of
+// it; that a change that fails anywhere leaves the snapshot as it was; and that a restart finds
+// the same snapshot. It refuses to know how decisions are made and how anyone reaches it.
+//
+// Locks: writer is taken before mu, mu before a session's own lock. Snapshot, Authenticate and
+// everything an invocation needs take neither of the first two.
+package policy
