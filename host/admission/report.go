@@ -7,7 +7,10 @@ import (
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
-// Problem is one reason to refuse a module, or one warning about it.
+// MaxProblems bounds how many problems a report lists. A last one says that there are more.
+const MaxProblems = 200
+
+// Problem is one reason to refuse a module.
 type Problem struct {
 	Code    abi.Code `json:"code"`
 	Offset  int      `json:"offset"`            // byte offset in the module
@@ -15,6 +18,13 @@ type Problem struct {
 	Pointer string   `json:"pointer,omitempty"` // JSON pointer into the manifest
 	Message string   `json:"message"`
 	Hint    string   `json:"hint,omitempty"`
+}
+
+// Warning is something to look at that is no reason to refuse.
+type Warning struct {
+	Topic   string `json:"topic"` // stable name of the check
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
 }
 
 // Import is one import of the module as the ABI knows it.
@@ -70,7 +80,7 @@ type Report struct {
 	Exports    []Export      `json:"exports"`
 	Statistics *Statistics   `json:"statistics,omitempty"`
 	Problems   []Problem     `json:"problems"`
-	Warnings   []Problem     `json:"warnings"`
+	Warnings   []Warning     `json:"warnings"`
 
 	// ManifestBytes is the content of the manifest section as uploaded, not part of the JSON form.
 	ManifestBytes []byte `json:"-"`
@@ -88,7 +98,9 @@ type Inspector struct {
 }
 
 // Inspect is [Inspector.Inspect] without a schema compiler.
-func Inspect(module []byte, limits abi.Limits) *Report { return Inspector{Limits: limits}.Inspect(module) }
+func Inspect(module []byte, limits abi.Limits) *Report {
+	return Inspector{Limits: limits}.Inspect(module)
+}
 
 // UploadLimits returns limits for an upload: what is judged at upload and by the server as
 // given, and each limit an environment sets at its hard maximum, since environments judge
