@@ -12,12 +12,12 @@ import (
 // (PF-F13), and it knows nothing of parts: an origin that wants to leak what it was given
 // always can.
 type scrubber struct {
-	needles [][]byte // lower case
+	needles []Value // lower case
 }
 
 func newScrubber(value []byte) *scrubber {
 	s := &scrubber{}
-	add := func(b []byte) { s.needles = append(s.needles, bytes.ToLower(b)) }
+	add := func(b []byte) { s.needles = append(s.needles, adopt(folded(b))) }
 	add(value)
 	add(hex.AppendEncode(nil, value))
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -63,9 +63,9 @@ func (s *scrubber) found(data []byte) bool {
 		if len(v) < MinValueBytes {
 			continue
 		}
-		v = bytes.ToLower(v)
+		v = folded(v)
 		for _, n := range s.needles {
-			if bytes.Contains(v, n) {
+			if bytes.Contains(v, n.Reveal()) {
 				return true
 			}
 		}
@@ -75,7 +75,7 @@ func (s *scrubber) found(data []byte) bool {
 
 func (s *scrubber) wipe() {
 	for _, n := range s.needles {
-		clear(n)
+		n.Wipe()
 	}
 	s.needles = nil
 }
@@ -85,6 +85,17 @@ func entityDecoded(b []byte) []byte {
 		return nil
 	}
 	return []byte(html.UnescapeString(string(b)))
+}
+
+// folded is a copy in lower case, of ASCII only: other bytes stay what they are.
+func folded(b []byte) []byte {
+	out := bytes.Clone(b)
+	for i, c := range out {
+		if c >= 'A' && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return out
 }
 
 func without(b []byte, cut string) []byte {

@@ -26,25 +26,24 @@ const redacted = "[redacted]"
 // print [redacted] (PF-F5, PF-F7). It is a handle: copies share the bytes, and Wipe
 // empties them all. Not safe for concurrent use with Wipe.
 type Value struct {
-	// A pointer, because fmt prints the unexported fields of a struct that holds a Value
-	// without asking its methods; of a nested pointer it prints the address.
-	p *plaintext
+	// A closure, because fmt prints the unexported fields of a struct that holds a Value
+	// without asking its methods, and follows pointers when the verb does not fit. Of a
+	// function it prints the address.
+	get func() *[]byte
 }
-
-type plaintext struct{ b []byte }
 
 // NewValue takes a copy of b.
 func NewValue(b []byte) Value { return adopt(append([]byte(nil), b...)) }
 
-func adopt(b []byte) Value { return Value{&plaintext{b}} }
+func adopt(b []byte) Value { return Value{func() *[]byte { return &b }} }
 
 // Reveal returns the bytes themselves. They must not be kept, changed or converted to a
 // string that outlives the use.
 func (v Value) Reveal() []byte {
-	if v.p == nil {
+	if v.get == nil {
 		return nil
 	}
-	return v.p.b
+	return *v.get()
 }
 
 // Len is the length in bytes.
@@ -52,9 +51,10 @@ func (v Value) Len() int { return len(v.Reveal()) }
 
 // Wipe overwrites the bytes with zeros and forgets them.
 func (v Value) Wipe() {
-	if v.p != nil {
-		clear(v.p.b)
-		v.p.b = nil
+	if v.get != nil {
+		b := v.get()
+		clear(*b)
+		*b = nil
 	}
 }
 
