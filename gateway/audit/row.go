@@ -1,37 +1,43 @@
 package audit
 
 import (
+	_ "embed"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
+
+// RowSchema is the JSON Schema (2020-12) of a [Row] as JSON. It is a stable contract (PF-G6).
+//
+//go:embed row.schema.json
+var RowSchema []byte
 
 // EffectRow is one announced effect of an invocation.
 type EffectRow struct {
 	Line     int      `json:"line"`
 	Function string   `json:"function"`
 	Target   string   `json:"target,omitempty"`
-	Outcome  string   `json:"outcome"` // done, failed, unknown; open while the invocation runs
+	Outcome  string   `json:"outcome"`
 	Code     abi.Code `json:"code,omitempty"`
 }
 
 // Outcomes of an effect.
 const (
+	EffectOpen    = "open"
 	EffectDone    = "done"
 	EffectFailed  = "failed"
-	EffectUnknown = "unknown" // announced, and nobody knows whether it happened
-	EffectOpen    = "open"
+	EffectUnknown = "unknown" // announced, and nobody knows whether it happened (S8)
 )
 
-// Row is what an auditor sees: one invocation, or one event that belongs to none. ID is the
+// Row is what an auditor sees: one invocation (X48), or one event that belongs to none. ID is the
 // audit id that problem documents carry.
 type Row struct {
 	ID         string      `json:"auditId"`
-	Kind       string      `json:"kind"` // invocation, refused, admin, system
+	Kind       string      `json:"kind"`
 	Org        string      `json:"org"`
 	Time       time.Time   `json:"time"`
-	Index      uint64      `json:"index"` // of the first entry
-	Entries    int         `json:"entries"`
+	Index      uint64      `json:"index"`   // of the first entry
+	Entries    int         `json:"entries"` // how many were folded
 	Invocation string      `json:"invocationId,omitempty"`
 	Decision   *Decided    `json:"decision,omitempty"`
 	StartedAt  *time.Time  `json:"startedAt,omitempty"`
@@ -53,40 +59,104 @@ const (
 	RowSystem     = "system"
 )
 
-// Query selects rows of one organisation. Empty fields select everything.
-type Query struct {
-	Kind       string // a row kind
-	Invocation string
-	Capability abi.CapabilityRef
-	Subject    abi.Subject
-	Verdict    Verdict
-	Parent     string // invocations made by this one (X32)
-	After      string // cursor: [Page.Next] of the page before
-	Oldest     bool   // oldest first; otherwise newest first
-	Limit      int    // 1 to [MaxPage]; 0 is 50
+// rowKind is the kind of the row that an entry of kind k is part of.
+func rowKind(k Kind) string {
+	switch k {
+	case KindRefused:
+		return RowRefused
+	case KindAdmin:
+		return RowAdmin
+	case KindSystem:
+		return RowSystem
+	}
+	return RowInvocation
 }
 
-// Bounds of one query.
-const (
-	MaxPage = 500
-	maxScan = 5000 // rows read for one page; a page that hits it may be short and has a Next
-)
-
-// Page is one page of rows. Next is "" when there is nothing more.
-type Page struct {
-	Rows []Row  `json:"rows"`
-	Next string `json:"next,omitempty"`
-}
-
-// Fold makes one row of the entries of one row id, which must be in order of index.
+// Fold makes one row of the entries of one row id, which must be in order of index and whole: an
+// invocation begins with its decision.
 func Fold(entries []Entry) (Row, error) {
 	if len(entries) == 0 {
 		return Row{}, abi.Errorf(abi.CodeNotFound, "there is no such audit row")
 	}
-	return Row{}, abi.Errorf(abi.CodeNotReady, "rows are not folded yet")
+	begin := entries[0]
+	row := Row{
+		ID: begin.ID, Org: begin.Org, Time: begin.Time, Index: begin.Index, Entries: len(entries),
+		Kind: rowKind(begin.Body.Kind()),
+	}
+	odd := func(e Entry, what string) (Row, error) {
+		return Row{}, abi.Errorf(abi.CodeInternal, "audit entry %d %s", e.Index, what)
+	}
+	for i, e := range entries {
+		k := e.Body.Kind()
+		switch {
+		case e.ID != begin.ID || e.Org != begin.Org || (i > 0 && e.Index <= entries[i-1].Index):
+			return odd(e, "does not belong to its row")
+		case (i == 0) != (k == KindDecided || standalone(k)):
+			return odd(e, "is out of order")
+		case row.Ended != nil:
+			return odd(e, "follows the end of its row")
+		}
+		switch b := e.Body.(type) {
+		case Decided:
+			row.Decision, row.Invocation = &b, e.ID
+		case Started:
+			row.StartedAt = &e.Time
+		case Effect:
+			row.Effects = append(row.Effects, EffectRow{Line: b.Line, Function: b.Function, Target: b.Target, Outcome: EffectOpen})
+		case EffectClosed:
+			row.closeEffect(b)
+		case Ended:
+			row.Ended, row.EndedAt = &b, &e.Time
+			for i := range row.Effects {
+				if row.Effects[i].Outcome == EffectOpen {
+					row.Effects[i].Outcome = EffectUnknown
+				}
+			}
+		case Refused:
+			row.Refused = &b
+		case Admin:
+			row.Admin = &b
+		case System:
+			row.System = &b
+		}
+	}
+	return row, nil
+}
+
+// closeEffect settles the announced effect of a line.
+func (r *Row) closeEffect(c EffectClosed) {
+	for i := range r.Effects {
+		e := &r.Effects[i]
+		if e.Line != c.Line || e.Outcome != EffectOpen {
+			continue
+		}
+		e.Outcome, e.Code = EffectDone, c.Code
+		if c.Code != "" {
+			e.Outcome = EffectFailed
+		}
+		return
+	}
 }
 
 // View is the row as a reader with this clearance may see it. When the label of what happened
 // does not flow to the clearance, everything that depends on the data is withheld: outcome,
-// code, effects, receipt, sizes and times of the end (S6). The decision stays.
-func (r Row) View(clearance abi.Classification) Row { return r }
+// code, effects, receipt, sizes and times of what came after the decision (S6). Until an
+// invocation has ended, its label is not known and counts as regulated.
+func (r Row) View(clearance abi.Classification) Row {
+	if r.Decision == nil || r.Decision.Verdict != VerdictAllow {
+		return r
+	}
+	var label abi.Classification
+	if r.Ended != nil {
+		label = r.Ended.Label
+	}
+	if label.FlowsTo(clearance) {
+		return r
+	}
+	d := *r.Decision
+	d.InputBytes, d.InputDigest = 0, ""
+	return Row{
+		ID: r.ID, Kind: r.Kind, Org: r.Org, Time: r.Time, Index: r.Index, Entries: 1, Invocation: r.Invocation,
+		Decision: &d, Withheld: true,
+	}
+}

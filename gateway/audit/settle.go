@@ -88,12 +88,12 @@ func (d Decided) settle() (Body, error) {
 	); err != nil {
 		return nil, err
 	}
-	if (d.Verdict == VerdictDeny) && d.Code == "" {
+	if d.Verdict == VerdictDeny && d.Code == "" {
 		return nil, refuse("a denial has a code")
 	}
 	if d.Parent != "" {
 		if _, err := parseID(d.Parent); err != nil {
-			return nil, err
+			return nil, refuse("the parent's id is not a ULID")
 		}
 	}
 	env, ref := string(d.Environment), string(d.Capability)

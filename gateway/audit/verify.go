@@ -1,6 +1,13 @@
 package audit
 
-import "github.com/ecotone-dev/ecotone/abi"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
 
 // VerifyOptions configure [Verify].
 type VerifyOptions struct {
@@ -14,8 +21,8 @@ type VerifyOptions struct {
 // Problem is the first thing that does not verify.
 type Problem struct {
 	File   string `json:"file,omitempty"` // base name
-	Offset int64  `json:"offset"`         // bytes into File
-	Index  int64  `json:"index"`          // of the entry, or of the first entry in question; -1: none
+	Offset int64  `json:"offset"`         // bytes into File, of the entry or head in question
+	Index  int64  `json:"index"`          // of the entry, or of the first of several
 	ID     string `json:"auditId,omitempty"`
 	What   string `json:"what"`
 }
@@ -24,19 +31,58 @@ type Problem struct {
 type Report struct {
 	OK      bool     `json:"ok"`
 	Origin  string   `json:"origin,omitempty"`
-	Size    int64    `json:"size"` // entries that verified
-	Root    string   `json:"root,omitempty"`
-	Heads   int64    `json:"heads"`
+	Size    int64    `json:"size"`           // entries that verified
+	Root    string   `json:"root,omitempty"` // of the tree over them, base64
+	Heads   int64    `json:"heads"`          // that verified
 	Files   int      `json:"files"`
-	Against int64    `json:"against,omitempty"`   // size of the head that was given
-	Tail    int64    `json:"tailBytes,omitempty"` // after the last head: never acknowledged
+	Against int64    `json:"against,omitempty"`   // size of the head from elsewhere
+	Tail    int64    `json:"tailBytes,omitempty"` // after the last head: never acknowledged, cut by the next start
 	Problem *Problem `json:"problem,omitempty"`
 }
 
 // Verify checks the log in dir ([Dir] of a data directory, or a copy of it) and changes nothing. It
 // recomputes every leaf and the tree and checks every head. It needs no key but the public
-// one, and reads no body. An error means that dir could not be read; what does not verify
-// is in the report.
+// one, and reads no body. Bytes after the last head, which a crash or a copy of a running log
+// leaves, are counted and are no problem up to the size of one group. An error means that
+// dir could not be read; what does not verify is in the report.
 func Verify(dir string, o VerifyOptions) (Report, error) {
-	return Report{}, abi.Errorf(abi.CodeNotReady, "the verifier is not built yet")
+	if o.Key == "" {
+		key, err := os.ReadFile(filepath.Join(dir, pubName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return Report{}, abi.Errorf(abi.CodeNotFound, "there is no audit log here: %s is missing", pubName).WithCause(err)
+		}
+		if err != nil {
+			return Report{}, abi.Errorf(abi.CodeInternal, "the audit log cannot be read").WithCause(err)
+		}
+		o.Key = string(key)
+	}
+	v, err := parseVerifier(o.Key)
+	if err != nil {
+		return Report{Problem: &Problem{File: pubName, Index: -1, What: "the public key is malformed"}}, nil
+	}
+	s := scan{dir: dir, verifier: v, allSigs: true}
+	if o.Head != nil {
+		h, err := openHead(v, o.Head)
+		if err != nil {
+			return Report{Origin: v.Name(), Problem: &Problem{Index: -1, What: "the head from elsewhere: " + err.Error()}}, nil
+		}
+		s.against = &h
+	}
+	if err := s.run(); err != nil {
+		return Report{}, abi.Errorf(abi.CodeInternal, "the audit log cannot be read").WithCause(err)
+	}
+	if s.heads == 0 && s.problem == nil {
+		s.fail("", 0, 0, "", "the log has no signed head")
+	}
+	r := Report{
+		OK: s.problem == nil, Origin: v.Name(), Size: max(s.last.size, 0), Heads: s.heads, Files: s.files,
+		Tail: s.tail, Problem: s.problem,
+	}
+	if s.heads > 0 {
+		r.Root = s.last.root.String()
+	}
+	if s.against != nil {
+		r.Against = s.against.size
+	}
+	return r, nil
 }

@@ -1,0 +1,132 @@
+package audit
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	originPrefix = "ecotone.audit/"
+	originBytes  = len(originPrefix) + 16
+	rootChars    = 44                                // base64 of 32 bytes
+	sigPrefix    = "— "                              // of a signature line
+	sigBytes     = len(sigPrefix) + originBytes + 93 // prefix, origin, space, base64 of 4 + 64 bytes
+	maxHeadBytes = originBytes + 20 + rootChars + sigBytes + 5
+)
+
+// head is one signed statement about the tree.
+type head struct {
+	size int64
+	root tlog.Hash
+	note []byte
+}
+
+// sign makes the head of a tree.
+func sign(s note.Signer, size int64, root tlog.Hash) (head, error) {
+	text := fmt.Sprintf("%s\n%d\n%s\n", s.Name(), size, root)
+	n, err := note.Sign(&note.Note{Text: text}, s)
+	return head{size: size, root: root, note: n}, err
+}
+
+var errHeadForm = errors.New("the head is not of the documented form")
+
+// headLine checks the i-th line of a head (0 to 4) against its form. A line that is not whole yet
+// is checked for what it could still become, so that a torn tail and a damaged head are
+// told apart.
+func headLine(origin string, i int, line string, whole bool) bool {
+	fits := func(n int) bool { return len(line) == n || (!whole && len(line) < n) }
+	switch i {
+	case 0:
+		return line == origin || (!whole && strings.HasPrefix(origin, line))
+	case 1:
+		if line == "" {
+			return !whole
+		}
+		n, err := strconv.ParseInt(line, 10, 64)
+		return err == nil && n >= 0 && strconv.FormatInt(n, 10) == line
+	case 2:
+		return fits(rootChars)
+	case 3:
+		return line == ""
+	default:
+		want := sigPrefix + origin + " "
+		return fits(sigBytes) && (strings.HasPrefix(line, want) || (!whole && strings.HasPrefix(want, line)))
+	}
+}
+
+// parseHead reads the form of a head; the signature is not looked at.
+func parseHead(origin string, msg []byte) (head, error) {
+	lines := strings.Split(string(msg), "\n")
+	if len(lines) != 6 || lines[5] != "" {
+		return head{}, errHeadForm
+	}
+	for i, l := range lines[:5] {
+		if !headLine(origin, i, l, true) {
+			return head{}, errHeadForm
+		}
+	}
+	h := head{note: msg}
+	h.size, _ = strconv.ParseInt(lines[1], 10, 64)
+	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
+	if err != nil || copy(h.root[:], root) != tlog.HashSize {
+		return head{}, errHeadForm
+	}
+	return h, nil
+}
+
+// openHead parses a head and checks its signature.
+func openHead(v note.Verifier, msg []byte) (head, error) {
+	h, err := parseHead(v.Name(), msg)
+	if err != nil {
+		return head{}, err
+	}
+	if _, err := note.Open(msg, note.VerifierList(v)); err != nil {
+		return head{}, errors.New("the head's signature does not verify")
+	}
+	return h, nil
+}
+
+// frontier is the right edge of the tree: the last complete subtree of every level. That is all a
+// tree needs to grow and to have its root taken, so hashes are stored nowhere: whoever
+// checks a log recomputes them, and no derived file can disagree with the entries.
+type frontier struct {
+	size int64
+	at   [64]int64 // stored hash index, by level
+	hash [64]tlog.Hash
+}
+
+// ReadHashes implements [tlog.HashReader] for the hashes on the edge.
+func (f *frontier) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	out := make([]tlog.Hash, len(indexes))
+	for i, x := range indexes {
+		level, _ := tlog.SplitStoredHashIndex(x)
+		if f.at[level] != x {
+			return nil, errors.New("audit: a hash is not on the edge of the tree")
+		}
+		out[i] = f.hash[level]
+	}
+	return out, nil
+}
+
+// add appends one leaf.
+func (f *frontier) add(payload []byte) error {
+	hashes, err := tlog.StoredHashes(f.size, payload, f)
+	if err != nil {
+		return err
+	}
+	for level, h := range hashes {
+		f.at[level] = tlog.StoredHashIndex(level, f.size>>level)
+		f.hash[level] = h
+	}
+	f.size++
+	return nil
+}
+
+// root is the hash of the tree so far.
+func (f *frontier) root() (tlog.Hash, error) { return tlog.TreeHash(f.size, f) }

@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Recover closes the invocations that the process before left open: each gets an ended entry
+// with outcome interrupted that lists the effects whose end is unknown (S8). An effect
+// that was never announced never happened, for nothing acts before its announcement is on
+// disk. Recover returns how many rows it closed, and records that number and the
+// bytes that [Open] cut, when there were any. Call it before the first append.
+func (l *Log) Recover(ctx context.Context) (int, error) {
+	l.mu.RLock()
+	open := make([]rowKey, 0, len(l.index.open))
+	for k := range l.index.open {
+		open = append(open, k)
+	}
+	cut := l.cutBytes
+	l.mu.RUnlock()
+	slices.SortFunc(open, func(a, b rowKey) int { return a.id.Compare(b.id) })
+
+	closed := 0
+	for _, k := range open {
+		ended, err := l.interrupted(k)
+		if errors.Is(err, errErased) {
+			continue // nothing can be read or written for it any more
+		}
+		if err != nil {
+			return closed, err
+		}
+		if err := l.AppendAsync(ctx, Event{Org: k.org, ID: k.id.String(), Body: ended}); err != nil {
+			return closed, err
+		}
+		closed++
+	}
+	if closed == 0 && cut == 0 {
+		return 0, nil
+	}
+	// The answer to this event covers all that were queued before it.
+	if _, err := l.Append(ctx, Event{Body: System{Event: "recovered", Interrupted: closed, CutBytes: cut}}); err != nil {
+		return closed, err
+	}
+	l.mu.Lock()
+	l.cutBytes = 0
+	l.mu.Unlock()
+	return closed, nil
+}
+
+// interrupted is the end of a row that has none.
+func (l *Log) interrupted(k rowKey) (Ended, error) {
+	rd, err := l.reader(k.org)
+	if err != nil {
+		return Ended{}, err
+	}
+	if rd == nil {
+		return Ended{}, errErased
+	}
+	defer rd.close()
+	l.mu.RLock()
+	ref, _ := l.index.row(k)
+	l.mu.RUnlock()
+	row, err := rd.row(ref)
+	if err != nil {
+		return Ended{}, err
+	}
+	e := Ended{Outcome: OutcomeInterrupted}
+	if row.Decision != nil {
+		e.Label = row.Decision.Ceiling // what it read is unknown, but no more than it could
+	}
+	for _, f := range row.Effects {
+		if f.Outcome == EffectOpen {
+			e.Unknown = append(e.Unknown, f.Line)
+		}
+	}
+	return e, nil
+}
