@@ -1,6 +1,9 @@
 package compile
 
 import (
+	"runtime"
+	"runtime/debug"
+
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 )
@@ -14,13 +17,39 @@ const memoryLimitPages = 4096
 // features, but neither the feature set nor the debug information, so two configurations that
 // differ in those would silently share native code.
 func RuntimeConfig() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig(). // the compiler where the platform has one, else the interpreter
-						WithCoreFeatures(api.CoreFeaturesV2).   // what admission accepts, no proposal beyond it
-						WithCloseOnContextDone(true).           // deadlines are looked at in loop heads; changes generated code
-						WithMemoryLimitPages(memoryLimitPages). // a module that wants more does not validate
-						WithDebugInfoEnabled(false).            // no DWARF parsing of uploaded bytes in the serving process
-						WithCustomSections(false)               // nothing here reads them
+	// The compiler where the platform has one, else the interpreter.
+	c := wazero.NewRuntimeConfig()
+	// What admission accepts, and no proposal beyond it.
+	c = c.WithCoreFeatures(api.CoreFeaturesV2)
+	// Deadlines are looked at in loop heads. This changes the generated code.
+	c = c.WithCloseOnContextDone(true)
+	// A module that asks for more does not validate.
+	c = c.WithMemoryLimitPages(memoryLimitPages)
+	// No parsing of uploaded DWARF in the serving process.
+	c = c.WithDebugInfoEnabled(false)
+	// Nothing here reads custom sections.
+	return c.WithCustomSections(false)
 }
 
 // configText names the configuration in the engine fingerprint. Change it with RuntimeConfig.
 const configText = "features=core-v2 context-checks=on memory-pages=4096 debug-info=off custom-sections=off"
+
+// engineVersion is the engine's module version as the binary was built with it.
+func engineVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/tetratelabs/wazero" {
+			if dep.Replace != nil {
+				dep = dep.Replace
+			}
+			return dep.Version + " " + dep.Sum
+		}
+	}
+	return "unknown"
+}
+
+// platform names what native code is for, beside the CPU features.
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

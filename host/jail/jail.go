@@ -25,6 +25,8 @@ type Policy struct {
 	FileSize uint64
 	// Keep lists inherited descriptors that stay open beside 0, 1 and 2.
 	Keep []int
+	// Restarted says that the process runs because [Restart] executed it.
+	Restarted bool
 }
 
 // Measure is one line of a report.
@@ -53,6 +55,7 @@ func (r *Report) add(name string, applied bool, detail string) {
 
 // Names of measures, as reports carry them.
 const (
+	MeasureParentDeath  = "parent-death-signal"
 	MeasureDescriptors  = "inherited-descriptors"
 	MeasureNoPrivileges = "no-new-privileges"
 	MeasureFiles        = "landlock-files"

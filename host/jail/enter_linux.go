@@ -1,0 +1,157 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Enter confines the calling process according to p, on all its threads and for good. Call it as
+// early as can be, from the main goroutine, before any untrusted byte is read. After an error the
+// process is in an undefined state of partial confinement and must exit.
+//
+// A measure that this kernel or build does not have is reported, not an error; a measure it has and
+// that fails is an error. The order matters: descriptors first, because what a later step opens
+// must not be mistaken for inherited; system calls last, because the filter ends the ability to
+// take any other step.
+func Enter(p Policy) (Report, error) {
+	var r Report
+	steps := []func(*Report, *Policy) error{
+		closeInherited, signalOnParentDeath, refusePrivileges, restrictFiles, limitResources, refuseDump, filterSystemCalls,
+	}
+	for _, step := range steps {
+		if err := step(&r, &p); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// closeInherited closes what came through exec and is not wanted. A descriptor that survived exec
+// cannot carry close-on-exec, and everything Go opens does: the flag tells the runtime's own poller
+// and event descriptors, which must live, from inherited ones.
+func closeInherited(r *Report, p *Policy) error {
+	open, err := Descriptors()
+	if err != nil {
+		return err
+	}
+	closed := 0
+	for _, fd := range open {
+		if fd <= 2 || slices.Contains(p.Keep, fd) {
+			continue
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 {
+			continue
+		}
+		if err := unix.Close(fd); err != nil {
+			return fmt.Errorf("jail: closing an inherited descriptor: %w", err)
+		}
+		closed++
+	}
+	r.add(MeasureDescriptors, true, strconv.Itoa(closed)+" closed")
+	return nil
+}
+
+// Descriptors returns the numbers of the descriptors that are open now, ascending. Under a jail it
+// works too, by asking for each number.
+func Descriptors() ([]int, error) {
+	var fds []int
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err == nil {
+		for _, e := range entries {
+			if fd, err := strconv.Atoi(e.Name()); err == nil {
+				fds = append(fds, fd)
+			}
+		}
+		slices.Sort(fds)
+	} else {
+		for fd := range 4096 {
+			fds = append(fds, fd)
+		}
+	}
+	// The directory itself was open while it was read: ask again.
+	return slices.DeleteFunc(fds, func(fd int) bool {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		return err != nil
+	}), nil
+}
+
+// signalOnParentDeath repeats what [Configure] asked for: the setting belongs to a thread, and is
+// lost when another than the first one executes a new image, as in [Restart].
+func signalOnParentDeath(r *Report, _ *Policy) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("jail: parent death signal: %w", err)
+	}
+	r.add(MeasureParentDeath, true, "SIGKILL")
+	return nil
+}
+
+// refusePrivileges sets no_new_privs on the calling thread, which Landlock and seccomp ask for. The
+// other threads get it with the file rules or with the filter.
+func refusePrivileges(r *Report, _ *Policy) error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("jail: no new privileges: %w", err)
+	}
+	r.add(MeasureNoPrivileges, true, "")
+	return nil
+}
+
+// limitResources sets soft and hard limits to the same value, so that none can be raised again.
+func limitResources(r *Report, p *Policy) error {
+	type limit struct {
+		name     string
+		resource int
+		value    uint64
+		set      bool
+	}
+	seconds := uint64((p.CPU + time.Second - 1) / time.Second)
+	limits := []limit{
+		{MeasureCore, unix.RLIMIT_CORE, 0, true},
+		{MeasureOpenFiles, unix.RLIMIT_NOFILE, p.Descriptors, p.Descriptors > 0},
+		{MeasureFileSize, unix.RLIMIT_FSIZE, p.FileSize, p.FileSize > 0},
+		{MeasureCPU, unix.RLIMIT_CPU, seconds, p.CPU > 0},
+		{MeasureAddressSpace, unix.RLIMIT_AS, p.AddressSpace, p.AddressSpace > 0 && !sanitized},
+	}
+	for _, l := range limits {
+		switch {
+		case l.set:
+			if err := unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: l.value, Max: l.value}, nil); err != nil {
+				return fmt.Errorf("jail: %s: %w", l.name, err)
+			}
+			r.add(l.name, true, strconv.FormatUint(l.value, 10))
+		case l.resource == unix.RLIMIT_AS && sanitized:
+			r.add(l.name, false, "a binary built with a sanitizer cannot carry it")
+		default:
+			r.add(l.name, false, "not asked for")
+		}
+	}
+	return nil
+}
+
+// refuseDump keeps the process's memory from core files and from other processes of the user.
+func refuseDump(r *Report, _ *Policy) error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("jail: undumpable: %w", err)
+	}
+	r.add(MeasureUndumpable, true, "")
+	return nil
+}
+
+// verifyFiles proves from inside that the file rules bite: the root directory, which everybody may
+// list, must not open.
+func verifyFiles() error {
+	fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return fmt.Errorf("jail: the file rules are set and do not bite (%v)", err)
+}
