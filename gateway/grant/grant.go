@@ -98,7 +98,7 @@ type Secret struct {
 	Org       string          `json:"org"`
 	Name      string          `json:"name"`
 	Uses      json.RawMessage `json:"uses"`
-	Sealed    []byte          `json:"sealed"`
+	Sealed    json.RawMessage `json:"sealed"`
 	Version   uint64          `json:"version"` // raised by every new value
 	Removed   bool            `json:"removed,omitempty"`
 	Revision  uint64          `json:"revision"`

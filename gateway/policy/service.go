@@ -2,155 +2,276 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/catalogue"
-	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
-	"github.com/ecotone-dev/ecotone/gateway/space"
 	"github.com/ecotone-dev/ecotone/gateway/store"
-	"github.com/ecotone-dev/ecotone/host/authority"
 )
 
-type Service struct{}
+// Service owns the policy of one server. It is safe for concurrent use and starts nothing.
+type Service struct {
+	store       store.Store
+	audit       Auditor
+	dev         bool
+	maxSessions int64
+	clock       func() time.Time
 
-var errNotYet = abi.Errorf(abi.CodeNotReady, "not built")
+	snap atomic.Pointer[gate.Snapshot]
+	live *sessions
 
-func Open(ctx context.Context, st store.Store, o Options) (*Service, error) { return nil, errNotYet }
-func (s *Service) Snapshot() *gate.Snapshot                                 { return nil }
-func (s *Service) OnChange(fn func(*gate.Snapshot))                         {}
-func (s *Service) Bootstrap(ctx context.Context) (First, error)             { return First{}, errNotYet }
+	writer   sync.Mutex // held over every change, from the check of the role to the new snapshot
+	onChange []func(*gate.Snapshot)
 
-func (s *Service) Authenticate(token string) (Identity, error) { return Identity{}, errNotYet }
-func (s *Service) Facts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, sess *session.Session, ref abi.CapabilityRef, declared abi.Classification) gate.Facts {
-	return gate.Facts{}
+	mu    sync.RWMutex // guards state
+	state *state
 }
-func (s *Service) ChildFacts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, parent *gate.Facts, a *authority.Authority, label abi.Classification, ref abi.CapabilityRef) gate.Facts {
-	return gate.Facts{}
+
+// Open loads all records. A record that does not decode, or does not fit the others, is an
+// error: nobody's rights are guessed.
+func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
+	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, live: newSessions()}
+	if s.maxSessions <= 0 {
+		s.maxSessions = abi.LimitSessions.Info().Default
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	s.state = newState(o.Dev, s.live)
+	if err := st.View(ctx, s.load); err != nil {
+		return nil, abi.Errorf(abi.CodeInternal, "the policy records cannot be loaded: %w", err)
+	}
+	s.snap.Store(s.state.snapshot(nil))
+	return s, nil
 }
 
-// Authorize: stands may be nil; the session being closed or expired is always asked.
-func (s *Service) Authorize(snap *gate.Snapshot, f *gate.Facts, d *gate.Decision, invocation string, deadline time.Time, stands func() *abi.Error) *authority.Authority {
+var generationKey = store.Key(keySpace, "generation")
+
+// changeKey is where the numbered record of a change is kept.
+func changeKey(n uint64) []byte { return store.Key(keySpace, "change", store.Number(n)) }
+
+func (s *Service) load(tx store.Tx) error {
+	n, err := tx.Get(generationKey)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return err
+	case json.Unmarshal(n, &s.state.generation) != nil:
+		return errors.New("the generation does not decode")
+	}
+	if g := s.state.generation; g > 0 {
+		if _, err := tx.Get(changeKey(g)); err != nil {
+			return fmt.Errorf("the record of change %d: %w", g, err)
+		}
+	}
+	now := s.clock()
+	for _, t := range tables {
+		err := tx.Scan(prefixOf(t.kind), nil, func(_, v []byte) (bool, error) { return true, t.load(s.state, v) })
+		if err != nil {
+			return err
+		}
+	}
+	return s.loadMarks(tx, now)
+}
+
+// loadMarks gives every open session its mark back, and forgets the expired ones.
+func (s *Service) loadMarks(tx store.Tx, now time.Time) error {
+	for org, all := range s.live.orgs {
+		for id, l := range all {
+			if !now.Before(l.session.Expires) {
+				s.live.drop(org, id)
+				continue
+			}
+			mark, err := loadMark(tx, id)
+			if err != nil {
+				return err
+			}
+			l.mark = mark
+		}
+	}
+	for _, o := range s.state.orgs {
+		o.generation = s.state.generation
+	}
+	s.state.limitsAt = s.state.generation
 	return nil
 }
-func (s *Service) Release(ctx context.Context, sessionID string, label abi.Classification) error {
-	return errNotYet
+
+// Snapshot is the newest policy. It is immutable.
+func (s *Service) Snapshot() *gate.Snapshot { return s.snap.Load() }
+
+// OnChange has fn called with every new snapshot, after it is in force and before the change
+// is answered. Calls come one at a time; fn must be quick and must not change policy.
+func (s *Service) OnChange(fn func(*gate.Snapshot)) {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	s.onChange = append(s.onChange, fn)
 }
 
-func (s *Service) CreateOrg(ctx context.Context, p session.Principal, id string) (Org, error) {
-	return Org{}, errNotYet
-}
-func (s *Service) Orgs(p session.Principal) ([]Org, error) { return nil, errNotYet }
-func (s *Service) CreateSpace(ctx context.Context, p session.Principal, r SpaceRequest) (space.Space, error) {
-	return space.Space{}, errNotYet
-}
-func (s *Service) Spaces(p session.Principal, org string) ([]space.Space, error) {
-	return nil, errNotYet
-}
-func (s *Service) CreateGrant(ctx context.Context, p session.Principal, r GrantRequest) (grant.Grant, error) {
-	return grant.Grant{}, errNotYet
-}
-func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
-	return grant.Revocation{}, errNotYet
-}
-func (s *Service) Grants(p session.Principal, org string) ([]GrantStatus, error) {
-	return nil, errNotYet
-}
-func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principal, r EnvironmentGrantRequest) (grant.EnvironmentGrant, error) {
-	return grant.EnvironmentGrant{}, errNotYet
-}
-func (s *Service) RevokeEnvironmentGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
-	return grant.Revocation{}, errNotYet
+// change is what a request comes to.
+type change struct {
+	records []any // written and applied in this order
+	extra   []pair
+	org     string // whose shard changes; "" when none does
+	limits  bool   // the environments change
+	target  string // when it is not known before, as a new id
 }
 
-func (s *Service) PutBiome(ctx context.Context, p session.Principal, r BiomeRequest) (b Biome, created bool, err error) {
-	return Biome{}, false, errNotYet
-}
-func (s *Service) CheckBiome(p session.Principal, org string, m *abi.Manifest) error {
-	return errNotYet
-}
-func (s *Service) Biome(p session.Principal, org, name string) (Biome, error) {
-	return Biome{}, errNotYet
-}
-func (s *Service) Biomes(p session.Principal, org string) ([]Biome, error) { return nil, errNotYet }
-func (s *Service) Uploads(p session.Principal, org, name string) ([]Upload, error) {
-	return nil, errNotYet
-}
-func (s *Service) SetBiomeDisabled(ctx context.Context, p session.Principal, org, name string, disabled bool, e Expect) (Biome, error) {
-	return Biome{}, errNotYet
-}
-func (s *Service) Install(ctx context.Context, p session.Principal, r InstallRequest, e Expect) (grant.Install, error) {
-	return grant.Install{}, errNotYet
-}
-func (s *Service) Uninstall(ctx context.Context, p session.Principal, org, biome string, e Expect) (grant.Revocation, error) {
-	return grant.Revocation{}, errNotYet
-}
-func (s *Service) InstallOf(p session.Principal, org, biome string) (grant.Install, error) {
-	return grant.Install{}, errNotYet
-}
-func (s *Service) Installs(p session.Principal, org string) ([]grant.Install, error) {
-	return nil, errNotYet
+// pair is something of another package that is written with the change.
+type pair struct{ key, value []byte }
+
+// intent is who wants to change what.
+type intent struct {
+	by     session.Principal
+	op     Op
+	org    string
+	target string
+	fields []string
+	// may replaces the table of roles when it is set.
+	may func(*state) error
 }
 
-func (s *Service) Environments() []environment.Environment { return nil }
-func (s *Service) SetEnvironmentLimits(ctx context.Context, p session.Principal, ref abi.EnvironmentRef, changes map[string]int64, e Expect) (environment.Environment, error) {
-	return environment.Environment{}, errNotYet
-}
-func (s *Service) PutOverride(ctx context.Context, p session.Principal, r OverrideRequest, e Expect) (environment.Override, error) {
-	return environment.Override{}, errNotYet
-}
-func (s *Service) Overrides(p session.Principal, org string) ([]environment.Override, error) {
-	return nil, errNotYet
+// apply carries a change through: role, request (plan), audit event, transaction, snapshot.
+// plan reads the state and decides; it changes nothing. A nil change is none at all.
+func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*change, error)) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+
+	e := Event{Name: string(in.op), Org: in.org, Principal: in.by.Name(), Role: string(in.by.Role), Target: in.target, Fields: in.fields, At: s.clock().UTC()}
+	c, err := s.planned(in, plan)
+	if err != nil {
+		e.Code = abi.CodeOf(err)
+		if audit := s.record(ctx, e); audit != nil {
+			return audit
+		}
+		return err
+	}
+	if c == nil {
+		return nil
+	}
+	e.Generation = s.state.generation + 1
+	if c.target != "" {
+		e.Target = c.target
+	}
+	if err := s.record(ctx, e); err != nil {
+		return err
+	}
+	if err := s.commit(ctx, c, e); err != nil {
+		e.Code = abi.CodeNotReady
+		return errors.Join(abi.Errorf(abi.CodeNotReady, "the policy could not be written: %w", err), s.record(ctx, e))
+	}
+	return s.enforce(c, e.Generation)
 }
 
-func (s *Service) PutEndpoint(ctx context.Context, p session.Principal, r EndpointRequest, e Expect) (grant.Endpoint, error) {
-	return grant.Endpoint{}, errNotYet
-}
-func (s *Service) RemoveEndpoint(ctx context.Context, p session.Principal, org, name string, e Expect) error {
-	return errNotYet
-}
-func (s *Service) Endpoints(p session.Principal, org string) ([]grant.Endpoint, error) {
-	return nil, errNotYet
-}
-func (s *Service) PutSecret(ctx context.Context, p session.Principal, r SecretRequest, e Expect) (grant.SecretInfo, error) {
-	return grant.SecretInfo{}, errNotYet
-}
-func (s *Service) RemoveSecret(ctx context.Context, p session.Principal, org, name string, e Expect) error {
-	return errNotYet
-}
-func (s *Service) Secrets(p session.Principal, org string) ([]grant.SecretInfo, error) {
-	return nil, errNotYet
+func (s *Service) planned(in intent, plan func(*state) (*change, error)) (*change, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var err error
+	if in.may != nil {
+		err = in.may(s.state)
+	} else {
+		err = Allowed(in.by, in.op, in.org)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan(s.state)
 }
 
-// SealedSecret is for the vault alone.
-func (s *Service) SealedSecret(org, name string) (grant.Secret, bool) { return grant.Secret{}, false }
-
-func (s *Service) OpenSession(ctx context.Context, p session.Principal, r SessionRequest) (sess session.Session, token string, err error) {
-	return session.Session{}, "", errNotYet
-}
-func (s *Service) CloseSession(ctx context.Context, p session.Principal, org, id string) (session.Session, error) {
-	return session.Session{}, errNotYet
-}
-func (s *Service) Session(ctx context.Context, p session.Principal, org, id string) (session.Session, error) {
-	return session.Session{}, errNotYet
-}
-func (s *Service) Sessions(ctx context.Context, p session.Principal, org string) ([]session.Session, error) {
-	return nil, errNotYet
-}
-func (s *Service) IssueToken(ctx context.Context, p session.Principal, r TokenRequest) (t TokenStatus, token string, err error) {
-	return TokenStatus{}, "", errNotYet
-}
-func (s *Service) RevokeToken(ctx context.Context, p session.Principal, org, id string) error {
-	return errNotYet
-}
-func (s *Service) Tokens(p session.Principal, org string) ([]TokenStatus, error) {
-	return nil, errNotYet
+func (s *Service) record(ctx context.Context, e Event) error {
+	err := errors.New("there is no auditor")
+	if s.audit != nil {
+		err = s.audit.Admin(ctx, e)
+	}
+	if err != nil {
+		return abi.Errorf(abi.CodeAuditUnavailable, "the change could not be recorded, so it was not made: %w", err)
+	}
+	return nil
 }
 
-// Allowed is for faces that read other things (audit): the one role table.
-func Allowed(p session.Principal, op Op, org string) error { return errNotYet }
+func (s *Service) commit(ctx context.Context, c *change, e Event) error {
+	numbered, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	generation, err := json.Marshal(e.Generation)
+	if err != nil {
+		return err
+	}
+	return s.store.Update(ctx, func(tx store.Tx) error {
+		for _, r := range c.records {
+			if err := put(tx, r); err != nil {
+				return err
+			}
+		}
+		for _, p := range append([]pair{{generationKey, generation}, {changeKey(e.Generation), numbered}}, c.extra...) {
+			if err := tx.Set(p.key, p.value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
-type Op string
+// enforce puts a committed change into force.
+func (s *Service) enforce(c *change, generation uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.state
+	st.generation = generation
+	for _, r := range c.records {
+		if err := st.apply(r); err != nil {
+			return abi.Errorf(abi.CodeInternal, "the change was written and does not apply: %w", err)
+		}
+	}
+	if o := st.orgs[c.org]; o != nil {
+		o.generation = generation
+	}
+	if c.limits {
+		st.limitsAt = generation
+	}
+	next := st.snapshot(s.snap.Load())
+	s.snap.Store(next)
+	for _, fn := range s.onChange {
+		fn(next)
+	}
+	return nil
+}
+
+// read runs fn over the state when the role allows it.
+func (s *Service) read(p session.Principal, op Op, org string, fn func(*state, *orgState) error) error {
+	if err := Allowed(p, op, org); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o := s.state.orgs[org]
+	if o == nil {
+		return notThere("organisation", org)
+	}
+	return fn(s.state, o)
+}
+
+func notThere(what, name string) error {
+	return abi.Errorf(abi.CodeNotFound, "there is no %s %s", what, abi.Quote(name))
+}
+
+// check compares the revision a change starts from with the one there is; 0 is none.
+func (e Expect) check(have uint64) error {
+	switch {
+	case e == Unstated && have != 0:
+		return abi.Errorf(abi.CodePreconditionNeeded, "it is there already, at revision %d; say with If-Match which revision you change", have)
+	case e == Unstated:
+		return nil
+	case e == Absent && have != 0:
+		return abi.Errorf(abi.CodeAlreadyExists, "it is there already")
+	case uint64(e) != have:
+		return abi.Errorf(abi.CodePreconditionFailed, "it changed: the revision is %d", have)
+	}
+	return nil
+}

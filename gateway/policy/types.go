@@ -163,12 +163,14 @@ type EndpointRequest struct {
 	Loopback  bool               `json:"loopback,omitempty"`
 }
 
-// SecretRequest stores a secret that the vault has checked and sealed.
+// SecretRequest stores a secret. The value never gets here: the caller seals it.
 type SecretRequest struct {
-	Org    string
-	Name   string
-	Uses   json.RawMessage // the vault's document
-	Sealed []byte
+	Org  string
+	Name string
+	Uses json.RawMessage // the vault's document, checked by it
+	// Seal seals the value for the version it will have and answers a JSON document. It is
+	// called at most once, and must not call the service.
+	Seal func(version uint64) (json.RawMessage, error)
 }
 
 // SessionRequest opens a session. An absent space is the organisation's own; an absent

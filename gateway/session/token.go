@@ -78,22 +78,23 @@ func Parse(text string) (Presented, error) {
 		}
 	}
 	if p.Kind == "" || len(text) != tokenBytes {
-		return Presented{}, refused()
+		return Presented{}, Refused()
 	}
 	rest := text[len(tokenPrefix[p.Kind]):]
 	id, err := ulid.ParseStrict(rest[:idBytes])
 	if err != nil || id.String() != rest[:idBytes] {
-		return Presented{}, refused()
+		return Presented{}, Refused()
 	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(rest[idBytes:])
 	if err != nil {
-		return Presented{}, refused()
+		return Presented{}, Refused()
 	}
 	p.ID, p.hash = id.String(), sha256.Sum256(secret)
 	return p, nil
 }
 
-func refused() *abi.Error {
+// Refused is the one answer to every token that is not valid.
+func Refused() *abi.Error {
 	return abi.Errorf(abi.CodeUnauthenticated, "the token is not valid").
 		WithHint("present a token of this server as Authorization: Bearer eco_…")
 }

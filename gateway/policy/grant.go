@@ -1,0 +1,188 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+)
+
+// CreateGrant makes a grant (X33). The capability must be there (CAPABILITY_UNKNOWN), and no
+// grant in force may cover the same subject, capability and environment (ALREADY_EXISTS):
+// grants are immutable, so one is changed by revoking it and making another.
+func (s *Service) CreateGrant(ctx context.Context, p session.Principal, r GrantRequest) (grant.Grant, error) {
+	var out grant.Grant
+	in := intent{by: p, op: OpGrantCreate, org: r.Org, fields: []string{"subject", "capability", "environment", "globs", "expires"}}
+	err := s.apply(ctx, in, func(st *state) (*change, error) {
+		o := st.orgs[r.Org]
+		if o == nil {
+			return nil, notThere("organisation", r.Org)
+		}
+		if err := unsupported(map[string]json.RawMessage{"rate": r.Rate, "approval": r.Approval, "obligations": r.Obligations}); err != nil {
+			return nil, err
+		}
+		if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
+			return nil, err
+		}
+		if !st.provided(r.Org, r.Capability) {
+			return nil, abi.Errorf(abi.CodeCapabilityUnknown, "nobody provides %s", abi.Quote(string(r.Capability))).At("/capability")
+		}
+		globs, err := grant.ParseGlobs(r.Globs)
+		if err != nil {
+			return nil, err
+		}
+		now := s.clock().UTC()
+		if o.standing(r.Subject, r.Capability, r.Environment, now, nil) {
+			return nil, abi.Errorf(abi.CodeAlreadyExists, "a grant in force covers this already").WithHint("revoke it to make another")
+		}
+		out = grant.Grant{
+			ID: session.NewID(now), Org: r.Org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
+			Globs: globs, Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
+		}
+		return &change{records: []any{out}, org: r.Org, target: out.ID}, nil
+	})
+	return out, err
+}
+
+// unsupported refuses what is not enforced yet, naming the field (PF-B7).
+func unsupported(fields map[string]json.RawMessage) error {
+	for _, f := range slices.Sorted(maps.Keys(fields)) {
+		if len(fields[f]) > 0 {
+			return abi.Errorf(abi.CodeUnsupportedRule, "%s is not enforced yet, so it is not accepted", f).At("/" + f)
+		}
+	}
+	return nil
+}
+
+// checkRight checks what all rights have in common.
+func (s *Service) checkRight(subject abi.Subject, env abi.EnvironmentRef, expires *time.Time) error {
+	if _, err := abi.ParseSubject(string(subject)); err != nil {
+		return abi.AsError(err).At("/subject")
+	}
+	if err := environment.Known(env); err != nil {
+		return err.At("/environment")
+	}
+	if expires != nil && !s.clock().Before(*expires) {
+		return abi.Errorf(abi.CodeInvalidRequest, "it would have expired already").At("/expires")
+	}
+	return nil
+}
+
+// provided reports whether the organisation or the system provides a ref.
+func (st *state) provided(org string, ref abi.CapabilityRef) bool {
+	for _, id := range []string{org, SystemOrg} {
+		if o := st.orgs[id]; o != nil {
+			if _, ok := o.providers[ref]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// standing reports whether a grant in force has this key, leaving out those that are about to
+// be revoked.
+func (o *orgState) standing(subject abi.Subject, ref abi.CapabilityRef, env abi.EnvironmentRef, now time.Time, without map[string]bool) bool {
+	for id, g := range o.grants {
+		if g.Subject != subject || g.Capability != ref || g.Environment != env || without[id] || !grant.Active(g.Expires, now) {
+			continue
+		}
+		if _, revoked := o.revoked[id]; !revoked {
+			return true
+		}
+	}
+	return false
+}
+
+// RevokeGrant ends a grant with a record of its own (X34). When it returns, no decision and no
+// host call of a running invocation is allowed by the grant (X35). Revoking twice answers the
+// first revocation.
+func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
+	return s.revoke(ctx, p, OpGrantRevoke, org, id, func(o *orgState) bool { _, ok := o.grants[id]; return ok })
+}
+
+// RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant.
+func (s *Service) RevokeEnvironmentGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
+	return s.revoke(ctx, p, OpEnvRevoke, org, id, func(o *orgState) bool { _, ok := o.environments[id]; return ok })
+}
+
+func (s *Service) revoke(ctx context.Context, p session.Principal, op Op, org, id string, there func(*orgState) bool) (grant.Revocation, error) {
+	var out grant.Revocation
+	err := s.apply(ctx, intent{by: p, op: op, org: org, target: id}, func(st *state) (*change, error) {
+		o := st.orgs[org]
+		if o == nil || !there(o) {
+			return nil, notThere("grant", id)
+		}
+		if r, ok := o.revoked[id]; ok {
+			out = r
+			return nil, nil
+		}
+		out = s.revocation(p, org, id)
+		return &change{records: []any{out}, org: org}, nil
+	})
+	return out, err
+}
+
+func (s *Service) revocation(p session.Principal, org, id string) grant.Revocation {
+	return grant.Revocation{Grant: id, Org: org, CreatedBy: p.Name(), CreatedAt: s.clock().UTC()}
+}
+
+// Grants lists an organisation's grants by id, which is by age, revoked ones included.
+func (s *Service) Grants(p session.Principal, org string) (out []GrantStatus, err error) {
+	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
+		for _, g := range sorted(o.grants) {
+			status := GrantStatus{Grant: g}
+			if r, ok := o.revoked[g.ID]; ok {
+				status.Revoked = &r
+			}
+			out = append(out, status)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// CreateEnvironmentGrant lets a principal that may otherwise open no session open them for one
+// subject in one environment (X36).
+func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principal, r EnvironmentGrantRequest) (grant.EnvironmentGrant, error) {
+	var out grant.EnvironmentGrant
+	in := intent{by: p, op: OpEnvGrant, org: r.Org, fields: []string{"principal", "subject", "environment", "expires"}}
+	err := s.apply(ctx, in, func(st *state) (*change, error) {
+		o := st.orgs[r.Org]
+		if o == nil {
+			return nil, notThere("organisation", r.Org)
+		}
+		if _, ok := o.principals[r.Principal]; !ok {
+			return nil, abi.AsError(notThere("principal", r.Principal)).At("/principal")
+		}
+		if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
+			return nil, err
+		}
+		now := s.clock().UTC()
+		out = grant.EnvironmentGrant{
+			ID: session.NewID(now), Org: r.Org, Principal: r.Principal, Subject: r.Subject, Environment: r.Environment,
+			Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
+		}
+		return &change{records: []any{out}, org: r.Org, target: out.ID}, nil
+	})
+	return out, err
+}
+
+// EnvironmentGrants lists an organisation's environment grants that were not revoked.
+func (s *Service) EnvironmentGrants(p session.Principal, org string) (out []grant.EnvironmentGrant, err error) {
+	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
+		for _, g := range sorted(o.environments) {
+			if _, revoked := o.revoked[g.ID]; !revoked {
+				out = append(out, g)
+			}
+		}
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/store"
+)
+
+// limitsRecord is the operator's limits of one environment. Resolved values are stored, so
+// that a new default changes nothing that was decided before.
+type limitsRecord struct {
+	Environment abi.EnvironmentRef `json:"environment"`
+	Limits      map[string]int64   `json:"limits"`
+	Revision    uint64             `json:"revision"`
+	UpdatedBy   string             `json:"updatedBy"`
+	UpdatedAt   time.Time          `json:"updatedAt"`
+}
+
+// table is one kind of record: where it is kept, and what a record of it does to the state.
+// The same function is used for a record that was just written and for one that is loaded, so
+// that a restart cannot find another policy.
+type table struct {
+	kind string
+	// load decodes a stored record and applies it.
+	load func(*state, []byte) error
+}
+
+// tables is in the order in which records are loaded: what refers to something comes after it.
+var tables = []table{
+	tableOf[Org]("org"),
+	tableOf[limitsRecord]("limits"),
+	tableOf[space.Space]("space"),
+	tableOf[environment.Override]("override"),
+	tableOf[grant.Endpoint]("endpoint"),
+	tableOf[grant.Secret]("secret"),
+	tableOf[Upload]("upload"),
+	tableOf[Biome]("biome"),
+	tableOf[grant.Grant]("grant"),
+	tableOf[grant.EnvironmentGrant]("environment-grant"),
+	tableOf[grant.Install]("install"),
+	tableOf[grant.Revocation]("revocation"),
+	tableOf[session.Principal]("principal"),
+	tableOf[session.Token]("token"),
+	tableOf[tokenRevocation]("token-revocation"),
+	tableOf[session.Session]("session"),
+}
+
+// tokenRevocation ends a token. It is a record of its own: a token that a restored copy of its
+// record brings back stays revoked.
+type tokenRevocation struct {
+	Token     string    `json:"token"`
+	Org       string    `json:"org"`
+	CreatedBy string    `json:"createdBy"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+func tableOf[T any](kind string) table {
+	return table{kind: kind, load: func(st *state, data []byte) error {
+		var rec T
+		if err := abi.DecodeStrict(data, &rec); err != nil {
+			return fmt.Errorf("a %s record does not decode: %w", kind, err)
+		}
+		if err := st.apply(rec); err != nil {
+			return fmt.Errorf("a %s record does not apply: %w", kind, err)
+		}
+		return nil
+	}}
+}
+
+// keySpace begins every key of this package.
+const keySpace = "policy"
+
+func prefixOf(kind string) []byte { return store.Key(keySpace, kind) }
+
+// keyOf is where a record is kept. Every record belongs to one organisation.
+func keyOf(rec any) []byte {
+	switch r := rec.(type) {
+	case Org:
+		return store.Key(keySpace, "org", r.ID)
+	case limitsRecord:
+		return store.Key(keySpace, "limits", string(r.Environment))
+	case space.Space:
+		return store.Key(keySpace, "space", r.Org, r.ID)
+	case environment.Override:
+		return store.Key(keySpace, "override", r.Org, string(r.Environment))
+	case grant.Endpoint:
+		return store.Key(keySpace, "endpoint", r.Org, r.Name)
+	case grant.Secret:
+		return store.Key(keySpace, "secret", r.Org, r.Name)
+	case Upload:
+		return store.Key(keySpace, "upload", r.Org, r.Biome, r.Digest)
+	case Biome:
+		return store.Key(keySpace, "biome", r.Org, r.Name)
+	case grant.Grant:
+		return store.Key(keySpace, "grant", r.Org, r.ID)
+	case grant.EnvironmentGrant:
+		return store.Key(keySpace, "environment-grant", r.Org, r.ID)
+	case grant.Install:
+		return store.Key(keySpace, "install", r.Org, r.ID)
+	case grant.Revocation:
+		return store.Key(keySpace, "revocation", r.Org, r.Grant)
+	case session.Principal:
+		return store.Key(keySpace, "principal", r.Org, r.ID)
+	case session.Token:
+		return store.Key(keySpace, "token", r.Org, r.ID)
+	case tokenRevocation:
+		return store.Key(keySpace, "token-revocation", r.Org, r.Token)
+	case session.Session:
+		return store.Key(keySpace, "session", r.Org, r.ID)
+	}
+	panic(fmt.Sprintf("policy: no table for %T", rec))
+}
+
+// put writes one record.
+func put(tx store.Tx, rec any) error {
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return tx.Set(keyOf(rec), data)
+}

@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+)
+
+// Op is something a principal may want to do. Changes are named as their audit events are.
+type Op string
+
+const (
+	OpRead          Op = "read"      // what an organisation has: biomes, installs, grants, environments, spaces
+	OpReadGuarded   Op = "inspect"   // sessions, tokens, secrets' names, endpoints
+	OpReadAudit     Op = "audit"     // the audit log
+	OpReadAuditHead Op = "auditHead" // the log's signed head, which covers every organisation
+
+	OpOrgCreate    Op = "org.created"
+	OpSpaceCreate  Op = "space.created"
+	OpGrantCreate  Op = "grant.created"
+	OpGrantRevoke  Op = "grant.revoked"
+	OpEnvGrant     Op = "environment-grant.created"
+	OpEnvRevoke    Op = "environment-grant.revoked"
+	OpUpload       Op = "biome.uploaded"
+	OpDisable      Op = "biome.disabled"
+	OpEnable       Op = "biome.enabled"
+	OpInstall      Op = "install.created"
+	OpUninstall    Op = "install.revoked"
+	OpLimits       Op = "environment.updated"
+	OpOverride     Op = "override.updated"
+	OpEndpointPut  Op = "endpoint.updated"
+	OpEndpointDrop Op = "endpoint.removed"
+	OpSecretPut    Op = "secret.updated"
+	OpSecretDrop   Op = "secret.removed"
+	OpSessionOpen  Op = "session.opened"
+	OpSessionClose Op = "session.closed"
+	OpTokenIssue   Op = "token.issued"
+	OpTokenRevoke  Op = "token.revoked"
+)
+
+var (
+	operatorOnly = []session.Role{session.Operator}
+	admins       = []session.Role{session.Operator, session.OrgAdmin}
+	uploaders    = []session.Role{session.Operator, session.OrgAdmin, session.Author}
+	inspectors   = []session.Role{session.Operator, session.OrgAdmin, session.Auditor}
+	anyone       = []session.Role{session.Operator, session.OrgAdmin, session.Author, session.Approver, session.Auditor}
+)
+
+// roles is the one table of who may do what. An operator acts in every organisation, everyone
+// else in their own. What is not in the table nobody may do.
+var roles = map[Op][]session.Role{
+	OpRead:          anyone,
+	OpReadGuarded:   inspectors,
+	OpReadAudit:     inspectors,
+	OpReadAuditHead: inspectors,
+
+	OpOrgCreate:    operatorOnly,
+	OpSpaceCreate:  admins,
+	OpGrantCreate:  admins,
+	OpGrantRevoke:  admins,
+	OpEnvGrant:     admins,
+	OpEnvRevoke:    admins,
+	OpUpload:       uploaders,
+	OpDisable:      admins,
+	OpEnable:       admins,
+	OpInstall:      admins,
+	OpUninstall:    admins,
+	OpLimits:       operatorOnly,
+	OpOverride:     admins,
+	OpEndpointPut:  admins,
+	OpEndpointDrop: admins,
+	OpSecretPut:    admins,
+	OpSecretDrop:   admins,
+	OpSessionOpen:  admins, // others with an environment grant
+	OpSessionClose: admins,
+	OpTokenIssue:   admins,
+	OpTokenRevoke:  admins,
+}
+
+// Allowed refuses, with FORBIDDEN, what a principal's role does not let it do in an
+// organisation. The answer is the same for an organisation that is not there.
+func Allowed(p session.Principal, op Op, org string) error {
+	if !slices.Contains(roles[op], p.Role) {
+		return abi.Errorf(abi.CodeForbidden, "the role %s may not do this", abi.Quote(string(p.Role)))
+	}
+	if p.Role != session.Operator && (p.Org != org || org == "") {
+		return abi.Errorf(abi.CodeForbidden, "only an operator acts in another organisation")
+	}
+	return nil
+}

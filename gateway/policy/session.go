@@ -1,0 +1,245 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/store"
+)
+
+// How long a session lasts unless it says so, and at most.
+const (
+	DefaultSession = 12 * time.Hour
+	MaxSession     = 30 * 24 * time.Hour
+)
+
+// OpenSession binds a subject to a space and an environment and returns the session with its
+// token, which is shown this once. Only principals call it: operators and administrators, and
+// others as far as an environment grant goes (S19). The session's fields never change.
+func (s *Service) OpenSession(ctx context.Context, p session.Principal, r SessionRequest) (sess session.Session, token string, err error) {
+	in := intent{by: p, op: OpSessionOpen, org: r.Org, fields: []string{"subject", "user", "space", "environment", "files", "clearance", "expires"}}
+	in.may = func(st *state) error { return st.mayOpen(p, r, s.clock()) }
+	err = s.apply(ctx, in, func(st *state) (*change, error) {
+		o := st.orgs[r.Org]
+		if o == nil {
+			return nil, notThere("organisation", r.Org)
+		}
+		now := s.clock().UTC()
+		if sess, err = s.bind(st, o, p, r, now); err != nil {
+			return nil, err
+		}
+		if s.live.count(r.Org, s.maxSessions, now) >= s.maxSessions {
+			return nil, abi.Errorf(abi.CodeQuotaExceeded, "the organisation has %d sessions open, which is the limit", s.maxSessions)
+		}
+		var rec session.Token
+		rec, token = session.NewToken(session.KindSession, now)
+		rec.Org, rec.Session, rec.Expires, rec.CreatedBy = r.Org, sess.ID, &sess.Expires, p.Name()
+		return &change{records: []any{sess, rec}, target: sess.ID}, nil
+	})
+	if err != nil {
+		return session.Session{}, "", err
+	}
+	return sess, token, nil
+}
+
+// mayOpen is the role, or an environment grant for exactly this principal, subject and
+// environment.
+func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) error {
+	refused := Allowed(p, OpSessionOpen, r.Org)
+	if refused == nil {
+		return nil
+	}
+	if o := st.orgs[r.Org]; o != nil && p.Org == r.Org {
+		env := r.Environment
+		if env == "" {
+			env = o.spaces[or(r.Space, RootSpace)].Kind.Environment()
+		}
+		for id, g := range o.environments {
+			if _, revoked := o.revoked[id]; !revoked && g.Principal == p.ID && g.Subject == r.Subject && g.Environment == env && grant.Active(g.Expires, now) {
+				return nil
+			}
+		}
+	}
+	return refused
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// bind resolves everything the session fixes.
+func (s *Service) bind(st *state, o *orgState, p session.Principal, r SessionRequest, now time.Time) (session.Session, error) {
+	none := session.Session{}
+	if _, err := abi.ParseSubject(string(r.Subject)); err != nil {
+		return none, abi.AsError(err).At("/subject")
+	}
+	spaceID := or(r.Space, RootSpace)
+	chain := o.chain(spaceID)
+	if chain == nil {
+		return none, abi.AsError(notThere("space", spaceID)).At("/space")
+	}
+	in := space.Resolve(chain...)
+	env := r.Environment
+	if env == "" {
+		env = in.Kind.Environment()
+	}
+	e, err := st.usable(env, in)
+	if err != nil {
+		return none, abi.AsError(err).At("/environment")
+	}
+	clearance := r.Clearance
+	if !clearance.Valid() {
+		clearance = in.Clearance
+	}
+	if clearance > in.Clearance {
+		return none, abi.Errorf(abi.CodeCeilingLoosened, "the space is cleared for %s", in.Clearance).At("/clearance")
+	}
+	expires, err := until(r.Expires, now, DefaultSession, MaxSession)
+	if err != nil {
+		return none, err
+	}
+	out := session.Session{
+		ID: session.NewID(now), Org: r.Org, Subject: r.Subject, User: r.User, Space: spaceID, Environment: env, Clearance: clearance,
+		Dev: e.Waives, Expires: expires, OpenedBy: p.Name(), OpenedAt: now, Mark: abi.Public,
+	}
+	if r.Files {
+		out.Workspace = out.ID
+	}
+	return out, asError(out.Check())
+}
+
+// usable refuses an environment that is not there, and trusted-dev outside development spaces:
+// those made under --dev in a data directory made under --dev, and never with production data
+// (X7, S19).
+func (st *state) usable(ref abi.EnvironmentRef, in space.Effective) (*environment.Environment, error) {
+	for i := range st.environments {
+		e := &st.environments[i]
+		if e.Ref != ref {
+			continue
+		}
+		if !e.Available {
+			return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available on this server", ref).
+				WithHint("it needs a server started with --dev on a data directory that was made so")
+		}
+		if e.Waives && (!in.Dev || in.Production) {
+			return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available in this space", ref).
+				WithHint("it needs a space made under --dev that is not for production")
+		}
+		return e, nil
+	}
+	return nil, notThere("environment", string(ref))
+}
+
+// until resolves an expiry.
+func until(asked *time.Time, now time.Time, standard, longest time.Duration) (time.Time, error) {
+	if asked == nil {
+		return now.Add(standard), nil
+	}
+	if !now.Before(*asked) || asked.After(now.Add(longest)) {
+		return time.Time{}, abi.Errorf(abi.CodeInvalidRequest, "expires lies between now and %d hours from now", int(longest.Hours())).At("/expires")
+	}
+	return asked.UTC(), nil
+}
+
+// CloseSession closes a session for good. Its token is refused from now on, running
+// invocations end at their next host call, and nothing more is released to it.
+func (s *Service) CloseSession(ctx context.Context, p session.Principal, org, id string) (out session.Session, err error) {
+	err = s.apply(ctx, intent{by: p, op: OpSessionClose, org: org, target: id}, func(*state) (*change, error) {
+		if out, err = s.stored(ctx, org, id); err != nil {
+			return nil, err
+		}
+		if out.Closed != nil {
+			return nil, nil
+		}
+		now := s.clock().UTC()
+		out.Closed = &now
+		return &change{records: []any{out}}, nil
+	})
+	return out, err
+}
+
+// Session returns one session, open or not, with its mark.
+func (s *Service) Session(ctx context.Context, p session.Principal, org, id string) (session.Session, error) {
+	if err := Allowed(p, OpReadGuarded, org); err != nil {
+		return session.Session{}, err
+	}
+	return s.stored(ctx, org, id)
+}
+
+// stored reads a session from the store: closed and expired ones are not in memory.
+func (s *Service) stored(ctx context.Context, org, id string) (session.Session, error) {
+	var out session.Session
+	err := s.store.View(ctx, func(tx store.Tx) error {
+		v, err := tx.Get(keyOf(session.Session{Org: org, ID: id}))
+		if errors.Is(err, store.ErrNotFound) {
+			return notThere("session", id)
+		}
+		if err != nil {
+			return err
+		}
+		return withMark(tx, v, &out)
+	})
+	if err != nil {
+		return session.Session{}, readable(err)
+	}
+	return out, nil
+}
+
+func withMark(tx store.Tx, v []byte, out *session.Session) error {
+	if err := abi.DecodeStrict(v, out); err != nil {
+		return err
+	}
+	mark, err := loadMark(tx, out.ID)
+	out.Mark = mark
+	return err
+}
+
+// readable makes an error of the store one that says so.
+func readable(err error) error {
+	var own *abi.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	return abi.Errorf(abi.CodeNotReady, "the store cannot be read: %w", err)
+}
+
+// Sessions lists an organisation's sessions by age, closed ones included: at most limit of
+// those after the id after ("": from the first).
+func (s *Service) Sessions(ctx context.Context, p session.Principal, org, after string, limit int) ([]session.Session, error) {
+	if err := Allowed(p, OpReadGuarded, org); err != nil {
+		return nil, err
+	}
+	var out []session.Session
+	err := s.store.View(ctx, func(tx store.Tx) error {
+		var from []byte
+		if after != "" {
+			from = keyOf(session.Session{Org: org, ID: after})
+		}
+		var found [][]byte
+		err := tx.Scan(store.Key(keySpace, "session", org), from, func(_, v []byte) (bool, error) {
+			found = append(found, v)
+			return len(found) < limit, nil
+		})
+		for _, v := range found {
+			var one session.Session
+			if err := withMark(tx, v, &one); err != nil {
+				return err
+			}
+			out = append(out, one)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, readable(err)
+	}
+	return out, nil
+}

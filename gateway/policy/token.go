@@ -1,0 +1,100 @@
+package policy
+
+import (
+	"context"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+)
+
+// How long a principal's token lasts unless it says so, and at most.
+const (
+	DefaultToken = 90 * 24 * time.Hour
+	MaxToken     = 366 * 24 * time.Hour
+)
+
+// IssueToken issues a token for a principal and returns its text, which is shown this once. The
+// principal is made when it is not there; one that is there keeps its role (CONFLICT): the role
+// is the principal's, never the token's, so that there is one answer to what a token may do
+// (PF-A14). Only an operator makes operators, and only in an organisation of their own choosing.
+func (s *Service) IssueToken(ctx context.Context, p session.Principal, r TokenRequest) (t TokenStatus, token string, err error) {
+	in := intent{by: p, op: OpTokenIssue, org: r.Org, fields: []string{"principal", "role", "expires"}}
+	err = s.apply(ctx, in, func(st *state) (*change, error) {
+		o := st.orgs[r.Org]
+		if o == nil {
+			return nil, notThere("organisation", r.Org)
+		}
+		if _, err := abi.ParseSlug("a principal", r.Principal); err != nil {
+			return nil, abi.AsError(err).At("/principal")
+		}
+		var role session.Role
+		if err := role.UnmarshalText([]byte(r.Role)); err != nil {
+			return nil, abi.AsError(err).At("/role")
+		}
+		if role == session.Operator && p.Role != session.Operator {
+			return nil, abi.Errorf(abi.CodeForbidden, "only an operator makes operators")
+		}
+		now := s.clock().UTC()
+		expires, err := until(r.Expires, now, DefaultToken, MaxToken)
+		if err != nil {
+			return nil, err
+		}
+		who := session.Principal{ID: r.Principal, Org: r.Org, Role: role}
+		if have, there := o.principals[who.ID]; there && have.Role != role {
+			return nil, abi.Errorf(abi.CodeConflict, "the principal is there already, with the role %s", have.Role).At("/role")
+		}
+		var rec session.Token
+		rec, token = newPrincipalToken(who, p.Name(), now)
+		rec.Expires = &expires
+		t = status(rec, role, false)
+		return &change{records: []any{who, rec}, target: rec.ID}, nil
+	})
+	if err != nil {
+		return TokenStatus{}, "", err
+	}
+	return t, token, nil
+}
+
+func newPrincipalToken(who session.Principal, by string, now time.Time) (session.Token, string) {
+	rec, text := session.NewToken(session.KindPrincipal, now)
+	rec.Org, rec.Principal, rec.CreatedBy = who.Org, who.ID, by
+	return rec, text
+}
+
+func status(t session.Token, role session.Role, revoked bool) TokenStatus {
+	return TokenStatus{
+		ID: t.ID, Kind: t.Kind, Org: t.Org, Principal: t.Principal, Role: role, Session: t.Session,
+		Expires: t.Expires, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt, Revoked: revoked,
+	}
+}
+
+// RevokeToken ends a token with a record of its own. It is refused from the moment this
+// returns (PF-F18). Revoking twice changes nothing.
+func (s *Service) RevokeToken(ctx context.Context, p session.Principal, org, id string) error {
+	return s.apply(ctx, intent{by: p, op: OpTokenRevoke, org: org, target: id}, func(st *state) (*change, error) {
+		o := st.orgs[org]
+		if o == nil || o.tokens[id].ID == "" {
+			return nil, notThere("token", id)
+		}
+		if o.principals[o.tokens[id].Principal].Role == session.Operator && p.Role != session.Operator {
+			return nil, abi.Errorf(abi.CodeForbidden, "only an operator revokes an operator's token")
+		}
+		if _, dead := o.dead[id]; dead {
+			return nil, nil
+		}
+		return &change{records: []any{tokenRevocation{Token: id, Org: org, CreatedBy: p.Name(), CreatedAt: s.clock().UTC()}}}, nil
+	})
+}
+
+// Tokens lists an organisation's tokens by age, without anything of their text.
+func (s *Service) Tokens(p session.Principal, org string) (out []TokenStatus, err error) {
+	err = s.read(p, OpReadGuarded, org, func(_ *state, o *orgState) error {
+		for _, t := range sorted(o.tokens) {
+			_, dead := o.dead[t.ID]
+			out = append(out, status(t, o.principals[t.Principal].Role, dead))
+		}
+		return nil
+	})
+	return out, err
+}
