@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"go.uber.org/goleak"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/compile"
+	"github.com/ecotone-dev/ecotone/host/engine"
+)
+
+//go:embed testdata/guests.wasm
+var guests []byte
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// load compiles a module in this process, which only tests do, under the configuration that
+// artifacts are made under.
+func load(t testing.TB, module []byte) *engine.Image {
+	t.Helper()
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, compile.RuntimeConfig())
+	compiled, err := r.CompileModule(ctx, module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := engine.NewImage(ctx, r, compiled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := image.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return image
+}
+
+// journal accepts every effect.
+type journal struct{}
+
+func (journal) Started(context.Context, *authority.Authority) error { return nil }
+
+func (journal) Announce(context.Context, *authority.Authority, int, string, string) error { return nil }
+
+func (journal) Closed(context.Context, *authority.Authority, int, abi.Code) error { return nil }
+
+// fetcher is a Fetcher as a function.
+type fetcher func(ctx context.Context) (boundary.Result, error)
+
+func (f fetcher) Fetch(ctx context.Context, _ boundary.Scope, _ boundary.FetchRequest, _ []byte) (boundary.Result, error) {
+	return f(ctx)
+}
+
+// invocation is what one test run is made from; the zero value is a valid one of "echo".
+type invocation struct {
+	export  string
+	input   string
+	spec    func(*authority.Spec)
+	fetch   fetcher
+	current func() *abi.Error
+}
+
+func (i invocation) make() *boundary.Invocation {
+	spec := authority.Spec{
+		Invocation: "01J0000000000000000000TEST", Org: "acme", Space: "lab", Workspace: "w", Biome: "guests",
+		Subject: "user:ada", Capability: "guests:test.run@1", Export: i.export,
+		Reach: abi.ReachIntegration, Start: abi.Public, Ceiling: abi.Regulated, Clearance: abi.Regulated,
+		Limits: abi.DefaultLimits(),
+	}
+	if spec.Export == "" {
+		spec.Export = "echo"
+	}
+	if i.spec != nil {
+		i.spec(&spec)
+	}
+	if i.current == nil {
+		i.current = func() *abi.Error { return nil }
+	}
+	services := boundary.Services{Journal: journal{}}
+	if i.fetch != nil {
+		services.HTTP = i.fetch
+	}
+	return boundary.New(boundary.Spec{
+		Authority: authority.New(spec, i.current),
+		Input:     []byte(i.input),
+		Services:  services,
+	})
+}
+
+func wall(ms int64) func(*authority.Spec) {
+	return func(s *authority.Spec) { s.Limits[abi.LimitWall] = ms }
+}
+
+// patience is how long a test waits for what must happen before it calls it a hang.
+func patience(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func describe(o boundary.Outcome) string {
+	if o.Err != nil {
+		return string(o.Err.Code)
+	}
+	return fmt.Sprintf("%s", o.Output)
+}
