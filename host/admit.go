@@ -10,6 +10,10 @@ import (
 	"github.com/ecotone-dev/ecotone/host/engine"
 )
 
+// Inspect reads a module and its manifest and says all that is wrong with them. It runs and
+// compiles nothing; [Host.Admit] begins with it.
+func (h *Host) Inspect(module []byte) *admission.Report { return h.inspector.Inspect(module) }
+
 // Admit does to a module all that happens before it can ever run: inspect it, validate and
 // compile it in a confined child, and try its initialiser once, in a throwaway instance
 // without authority. The report is there whenever the module could be read, and lists what
