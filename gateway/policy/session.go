@@ -212,31 +212,21 @@ func readable(err error) error {
 	return abi.Errorf(abi.CodeNotReady, "the store cannot be read: %w", err)
 }
 
-// Sessions lists an organisation's sessions by age, closed ones included: at most limit of
-// those after the id after ("": from the first).
-func (s *Service) Sessions(ctx context.Context, p session.Principal, org, after string, limit int) ([]session.Session, error) {
+// Sessions lists an organisation's sessions by age, closed ones included.
+func (s *Service) Sessions(ctx context.Context, p session.Principal, org string) ([]session.Session, error) {
 	if err := Allowed(p, OpReadGuarded, org); err != nil {
 		return nil, err
 	}
 	var out []session.Session
 	err := s.store.View(ctx, func(tx store.Tx) error {
-		var from []byte
-		if after != "" {
-			from = keyOf(session.Session{Org: org, ID: after})
-		}
-		var found [][]byte
-		err := tx.Scan(store.Key(keySpace, "session", org), from, func(_, v []byte) (bool, error) {
-			found = append(found, v)
-			return len(found) < limit, nil
-		})
-		for _, v := range found {
+		return tx.Scan(store.Key(keySpace, "session", org), nil, func(_, v []byte) (bool, error) {
 			var one session.Session
 			if err := withMark(tx, v, &one); err != nil {
-				return err
+				return false, err
 			}
 			out = append(out, one)
-		}
-		return err
+			return true, nil
+		})
 	})
 	if err != nil {
 		return nil, readable(err)

@@ -16,13 +16,21 @@ var (
 	ErrNotFound = errors.New("store: no such key")
 	// ErrReadOnly is returned by [Tx.Set] and [Tx.Delete] inside [Store.View].
 	ErrReadOnly = errors.New("store: the transaction is read only")
-	// ErrTooLarge is returned when a key, a value or all changes of one transaction are over
-	// what the implementation can commit at once: at least 1 KiB, 1 MiB and 4 MiB.
+	// ErrTooLarge is returned when a key, a value or all changes of one transaction together
+	// are over what the implementation takes: at least [MinKey], [MinValue] and [MinTx].
 	ErrTooLarge = errors.New("store: too large for one transaction")
 	// ErrClosed is returned by everything after [Store.Close].
 	ErrClosed = errors.New("store: closed")
 	// ErrBusy is returned by [Tx.Scan] from inside another scan of the same transaction.
 	ErrBusy = errors.New("store: a scan is running in this transaction")
+)
+
+// What every implementation takes at least, in bytes. Durable ones take a value of 1 MiB and
+// what its owner adds to it, too.
+const (
+	MinKey   = 4 << 10
+	MinValue = 1<<20 - 1
+	MinTx    = 4 << 20
 )
 
 // Store is an ordered map from byte strings to byte strings. Keys are compared bytewise,

@@ -36,6 +36,8 @@ type Store struct {
 	ranges ranges
 	users  users
 
+	maxValue int
+
 	stopGC  chan struct{}
 	doneGC  sync.WaitGroup
 	closing sync.Once
@@ -70,7 +72,7 @@ func Open(dir string, dev bool) (*Store, error) {
 		}
 		return nil, abi.Errorf(abi.CodeInternal, "the store does not open: %w", err)
 	}
-	s := &Store{db: db, schema: schema, stopGC: make(chan struct{})}
+	s := &Store{db: db, schema: schema, maxValue: maxValue, stopGC: make(chan struct{})}
 	s.doneGC.Go(s.collect)
 	return s, nil
 }
@@ -82,7 +84,7 @@ func OpenMemory() (*Store, error) {
 	if err != nil {
 		return nil, abi.Errorf(abi.CodeInternal, "the store does not open: %w", err)
 	}
-	return &Store{db: db, schema: Schema{Schema: SchemaVersion}, stopGC: make(chan struct{})}, nil
+	return &Store{db: db, schema: Schema{Schema: SchemaVersion}, maxValue: store.MinValue, stopGC: make(chan struct{})}, nil
 }
 
 // tuned fits Badger to a few small records and many small values: no block cache, because
@@ -153,7 +155,7 @@ func (s *Store) try(fn func(store.Tx) error) error {
 	defer s.ranges.end(began)
 	t := s.db.NewTransaction(true)
 	defer t.Discard()
-	x := &tx{t: t, update: true}
+	x := &tx{t: t, update: true, maxValue: s.maxValue}
 	if err := fn(x); err != nil {
 		return err
 	}
@@ -200,6 +202,8 @@ func (s *Store) collect() {
 type tx struct {
 	t        *badgerdb.Txn
 	update   bool
+	maxValue int
+	size     int // of all changes
 	scanning bool
 	scanned  []span
 	written  []string
@@ -226,29 +230,36 @@ func valueOf(item *badgerdb.Item) ([]byte, error) {
 }
 
 func (x *tx) Set(key, value []byte) error {
-	return x.change(key, func() error { return x.t.Set(bytes.Clone(key), append([]byte{}, value...)) })
+	return x.change(key, len(value), func() error { return x.t.Set(bytes.Clone(key), append([]byte{}, value...)) })
 }
 
 func (x *tx) Delete(key []byte) error {
-	return x.change(key, func() error { return x.t.Delete(bytes.Clone(key)) })
+	return x.change(key, 0, func() error { return x.t.Delete(bytes.Clone(key)) })
 }
 
-func (x *tx) change(key []byte, do func() error) error {
+func (x *tx) change(key []byte, value int, do func() error) error {
 	if !x.update {
 		return store.ErrReadOnly
 	}
-	if len(key) > maxKeyBytes {
+	size := x.size + len(key) + value
+	if len(key) > maxKey || value > x.maxValue || size > maxTx {
 		return store.ErrTooLarge
 	}
 	if err := do(); err != nil {
 		return translate(err)
 	}
+	x.size = size
 	x.written = append(x.written, string(key))
 	return nil
 }
 
-// maxKeyBytes is below Badger's own limit, whose error has no identity.
-const maxKeyBytes = 60_000
+// Bounds of our own, below Badger's: its error for a long key has no identity, it does not
+// count large values against a transaction, and in memory it falls over a value of 1 MiB.
+const (
+	maxKey   = 60_000
+	maxValue = 2 << 20
+	maxTx    = 6 << 20
+)
 
 func (x *tx) Scan(prefix, after []byte, fn func(k, v []byte) (bool, error)) error {
 	if x.scanning {
