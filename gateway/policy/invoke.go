@@ -17,19 +17,19 @@ const catalogueWait = 250 * time.Millisecond
 
 // Facts gathers what the gate needs to decide about an invocation of ref in a session.
 // declared is the caller's classification of the input, or invalid.
-func (s *Service) Facts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, sess *session.Session, ref abi.CapabilityRef, declared abi.Classification) gate.Facts {
+func (s *Service) Facts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, sess *session.Session, ref abi.CapabilityRef, declared abi.Classification) *gate.Facts {
 	f := gate.FactsOf(sess, ref, s.clock())
 	f.Declared = declared
 	f.Reach = reach(ctx, c, snap, &f)
-	return f
+	return &f
 }
 
 // ChildFacts is [Service.Facts] for an invocation that another one makes, whose facts,
 // authority and present label are given.
-func (s *Service) ChildFacts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, parent *gate.Facts, a *authority.Authority, label abi.Classification, ref abi.CapabilityRef) gate.Facts {
+func (s *Service) ChildFacts(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, parent *gate.Facts, a *authority.Authority, label abi.Classification, ref abi.CapabilityRef) *gate.Facts {
 	f := parent.Child(a, label, ref, s.clock())
 	f.Reach = reach(ctx, c, snap, &f)
-	return f
+	return &f
 }
 
 // reach asks the catalogue about the version that would serve the invocation. Invalid is "it

@@ -212,20 +212,25 @@ func readable(err error) error {
 	return abi.Errorf(abi.CodeNotReady, "the store cannot be read: %w", err)
 }
 
-// Sessions lists an organisation's sessions by age, closed ones included.
-func (s *Service) Sessions(ctx context.Context, p session.Principal, org string) ([]session.Session, error) {
+// Sessions lists an organisation's sessions by age, closed ones included: at most limit of
+// those after the id after ("": from the first).
+func (s *Service) Sessions(ctx context.Context, p session.Principal, org, after string, limit int) ([]session.Session, error) {
 	if err := Allowed(p, OpReadGuarded, org); err != nil {
 		return nil, err
 	}
+	var from []byte
+	if after != "" {
+		from = keyOf(session.Session{Org: org, ID: after})
+	}
 	var out []session.Session
 	err := s.store.View(ctx, func(tx store.Tx) error {
-		return tx.Scan(store.Key(keySpace, "session", org), nil, func(_, v []byte) (bool, error) {
+		return tx.Scan(store.Key(keySpace, "session", org), from, func(_, v []byte) (bool, error) {
 			var one session.Session
 			if err := withMark(tx, v, &one); err != nil {
 				return false, err
 			}
 			out = append(out, one)
-			return true, nil
+			return len(out) < limit, nil
 		})
 	})
 	if err != nil {
