@@ -24,12 +24,6 @@ import (
 	"github.com/ecotone-dev/ecotone/host/vault"
 )
 
-// Resolver finds the addresses of a name. *net.Resolver is one. It must honour ctx and be
-// safe for concurrent use; network is always "ip".
-type Resolver interface {
-	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
-}
-
 // Options configure a [Client]. The zero value is safe: no loopback, no secrets, the
 // system's resolver and certificate authorities.
 type Options struct {
@@ -38,9 +32,9 @@ type Options struct {
 	// Listeners returns the addresses this process listens on. They are refused whatever
 	// else allows them; an unspecified address means that port on every address of the machine.
 	Listeners func() []netip.AddrPort
-	Resolver  Resolver
-	Secrets   *vault.Vault
-	RootCAs   *x509.CertPool
+	Resolver  Resolver       // nil: SystemResolver
+	Secrets   *vault.Vault   // nil: every secret is denied
+	RootCAs   *x509.CertPool // nil: the system's
 }
 
 // Client implements [boundary.Fetcher]. Safe for concurrent use. Close it.
@@ -53,8 +47,7 @@ type Client struct {
 // New makes a client. It opens nothing.
 func New(opt Options) *Client {
 	if opt.Resolver == nil {
-		// Go's own resolver is cancelled with its context; the C library's is not.
-		opt.Resolver = &net.Resolver{PreferGo: true}
+		opt.Resolver = SystemResolver()
 	}
 	c := &Client{opt: opt, dial: (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext}
 	c.pools = newPools(c.newTransport)

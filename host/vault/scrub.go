@@ -102,9 +102,13 @@ func without(b []byte, cut string) []byte {
 	if !bytes.ContainsAny(b, cut) {
 		return nil // the plain view has seen it
 	}
+	var drop [256]bool
+	for _, c := range []byte(cut) {
+		drop[c] = true
+	}
 	out := make([]byte, 0, len(b))
 	for _, c := range b {
-		if bytes.IndexByte([]byte(cut), c) < 0 {
+		if !drop[c] {
 			out = append(out, c)
 		}
 	}
