@@ -121,10 +121,13 @@ func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
 	return a, filepath.Join(out, filepath.FromSlash(a.Name))
 }
 
-// engineFailed tells running out of memory, which the jail arranged, from the rest.
+// engineFailed tells running into the jail's limits from the rest.
 func engineFailed(detail string) answer {
-	if outOfMemory(detail) {
+	switch {
+	case outOfMemory(detail):
 		return answer{Code: abi.CodeCompileLimit, Message: memoryMessage, Detail: detail}
+	case strings.Contains(detail, "file too large"): // RLIMIT_FSIZE; Go ignores the signal
+		return answer{Code: abi.CodeCompileLimit, Message: "the module compiles to more native code than is allowed", Detail: detail}
 	}
 	return answer{Code: abi.CodeCompileFailed, Message: "the engine could not compile the module", Detail: detail}
 }

@@ -133,8 +133,6 @@ func diagnose(failed error, cmd *exec.Cmd, b bounds, stderr string) error {
 		return overLimit("processor time", "compileCpu", cause)
 	case outOfMemory(stderr):
 		return (&abi.Error{Code: abi.CodeCompileLimit, Message: memoryMessage}).WithCause(cause)
-	case strings.Contains(stderr, "SIGXFSZ"):
-		return abi.Errorf(abi.CodeCompileLimit, "the module compiles to more native code than is allowed: %w", cause)
 	case signal == "killed":
 		// Nobody here did: most likely the system ran out of memory.
 		return abi.Errorf(abi.CodeCompileLimit, "the system ended the compilation, most likely for its memory: %w", cause)
