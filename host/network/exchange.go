@@ -52,7 +52,7 @@ func (c *Client) roundTrip(ctx context.Context, s boundary.Scope, p *plan) (*ans
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return p.read(resp)
+	return p.read(ctx, resp)
 }
 
 // request hands the settled URL to net/http and makes sure that what net/http will send is
@@ -78,7 +78,7 @@ func tooLarge(what string) *abi.Error {
 	return abi.Errorf(abi.CodeResponseTooLarge, "the origin's response has %s", what)
 }
 
-func (p *plan) read(resp *http.Response) (*answer, error) {
+func (p *plan) read(ctx context.Context, resp *http.Response) (*answer, error) {
 	if headerLines(resp.Header) > MaxResponseHeaders {
 		return nil, tooLarge("too many headers")
 	}
@@ -96,7 +96,7 @@ func (p *plan) read(resp *http.Response) (*answer, error) {
 		return nil, tooLarge("more bytes than allowed")
 	}
 	if p.secret != nil {
-		if err := p.search(resp, body); err != nil {
+		if err := p.search(ctx, resp, body); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +109,7 @@ func (p *plan) read(resp *http.Response) (*answer, error) {
 
 // search looks for the secret in everything that came back (S15). What cannot be searched,
 // because it is coded or a part although neither was asked for, is not delivered.
-func (p *plan) search(resp *http.Response, body []byte) error {
+func (p *plan) search(ctx context.Context, resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusPartialContent || resp.Header.Get("Content-Range") != "" {
 		return errors.New("network: a part was sent although the whole was asked for")
 	}
@@ -128,7 +128,11 @@ func (p *plan) search(resp *http.Response, body []byte) error {
 		}
 	}
 	defer clear(head.Bytes())
-	if p.secret.Echoed(head.Bytes(), body) {
+	found, err := p.secret.Echoed(ctx, head.Bytes(), body)
+	if err != nil {
+		return err
+	}
+	if found {
 		clear(body)
 		return abi.Errorf(abi.CodeSecretEchoed, "the origin sent the secret back; the response was discarded")
 	}

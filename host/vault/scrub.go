@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"html"
@@ -12,17 +13,16 @@ import (
 // (PF-F13), and it knows nothing of parts: an origin that wants to leak what it was given
 // always can.
 type scrubber struct {
-	needles []Value // lower case
+	hex     Value   // lower case, as all needles are
+	needles []Value // with hex
 }
 
 func newScrubber(value []byte) *scrubber {
-	s := &scrubber{}
-	add := func(b []byte) { s.needles = append(s.needles, adopt(folded(b))) }
-	add(value)
-	add(hex.AppendEncode(nil, value))
+	s := &scrubber{hex: adopt(hex.AppendEncode(nil, value))}
+	s.needles = append(s.needles, s.hex, adopt(folded(value)))
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for offset := range 3 {
-			add(base64Core(enc, value, offset))
+			s.needles = append(s.needles, adopt(folded(base64Core(enc, value, offset))))
 		}
 	}
 	return s
@@ -40,34 +40,64 @@ func base64Core(enc *base64.Encoding, value []byte, offset int) []byte {
 	return out[from:to]
 }
 
-// views undo what may have been done to text around or after an encoding. Each is applied to
-// the raw bytes; case is folded afterwards, because origins fold header names and hex.
+// views undo what may have been done to text around or after an encoding; nil means that
+// the view shows nothing new. Case is folded afterwards, because origins fold header names
+// and hex.
 var views = []func([]byte) []byte{
 	func(b []byte) []byte { return b },
 	percentDecoded,
 	func(b []byte) []byte { return percentDecoded(percentDecoded(b)) },
 	backslashDecoded,
 	entityDecoded,
-	func(b []byte) []byte { return without(b, "\x00") },    // UTF-16 and UTF-32, either order
-	func(b []byte) []byte { return without(b, " \t\r\n") }, // wrapped lines
-	func(b []byte) []byte { return without(backslashDecoded(b), " \t\r\n") },
-	func(b []byte) []byte { return without(b, " \t\r\n:-,") }, // hex dumps
+	func(b []byte) []byte { return without(b, "\x00") }, // UTF-16 and UTF-32, either order
+	func(b []byte) []byte { return without(unescaped(b), " \t\r\n") },
 }
 
-func (s *scrubber) found(data []byte) bool {
-	if len(data) == 0 {
+// hexView undoes the separators of hex dumps. They occur in other encodings, so it is
+// searched for hex only.
+func hexView(b []byte) []byte { return without(unescaped(b), " \t\r\n:-,") }
+
+// Data is searched in windows, which bounds the memory of the views and lets a search be
+// interrupted. The overlap is longer than any encoding of the longest value: \uXXXX takes
+// six bytes for one, a double percent encoding of it nine.
+const (
+	window  = 512 << 10
+	overlap = 16 * MaxValueBytes
+)
+
+func (s *scrubber) found(ctx context.Context, data []byte) (bool, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		piece := data[:min(len(data), window)]
+		if s.inWindow(piece) {
+			return true, nil
+		}
+		if len(piece) == len(data) {
+			return false, nil
+		}
+		data = data[window-overlap:]
+	}
+}
+
+func (s *scrubber) inWindow(piece []byte) bool {
+	for _, view := range views {
+		if containsAny(view(piece), s.needles) {
+			return true
+		}
+	}
+	return containsAny(hexView(piece), []Value{s.hex})
+}
+
+func containsAny(b []byte, needles []Value) bool {
+	if len(b) < MinValueBytes {
 		return false
 	}
-	for _, view := range views {
-		v := view(data)
-		if len(v) < MinValueBytes {
-			continue
-		}
-		v = folded(v)
-		for _, n := range s.needles {
-			if bytes.Contains(v, n.Reveal()) {
-				return true
-			}
+	b = folded(b)
+	for _, n := range needles {
+		if bytes.Contains(b, n.Reveal()) {
+			return true
 		}
 	}
 	return false
@@ -115,6 +145,14 @@ func without(b []byte, cut string) []byte {
 	return out
 }
 
+// unescaped is b without backslash escapes, if it has any.
+func unescaped(b []byte) []byte {
+	if out := backslashDecoded(b); out != nil {
+		return out
+	}
+	return b
+}
+
 // percentDecoded decodes what is well formed and leaves the rest; + stays, a value has no
 // spaces that would need it.
 func percentDecoded(b []byte) []byte {
@@ -137,7 +175,7 @@ func percentDecoded(b []byte) []byte {
 }
 
 // backslashDecoded undoes the escapes of JSON and of languages like it: \uXXXX and \xXX
-// below 256, and a backslash before any other byte.
+// below 256, line breaks and tabs, and a backslash before any other byte.
 func backslashDecoded(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return nil
@@ -157,6 +195,8 @@ func backslashDecoded(b []byte) []byte {
 		case b[i] == 'x' && i+2 < len(b) && decodes(c[:1], b[i+1:i+3]):
 			out = append(out, c[0])
 			i += 2
+		case b[i] == 'n' || b[i] == 'r' || b[i] == 't':
+			out = append(out, ' ') // which white space it was makes no difference here
 		default:
 			out = append(out, b[i])
 		}

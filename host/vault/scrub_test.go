@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -75,7 +76,41 @@ var encodings = map[string]func(string) string{
 	"base64url 1":  func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("?" + s)) },
 	"base64url 2":  func(s string) string { return base64.URLEncoding.EncodeToString([]byte("k=" + s + "!")) },
 	"mime base64":  func(s string) string { return wrapped(base64.StdEncoding.EncodeToString([]byte("x: "+s)), 20) },
-	"basic auth":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte("user:" + s)) },
+	"json mime": func(s string) string {
+		b, _ := json.Marshal(wrapped(base64.StdEncoding.EncodeToString([]byte("x: "+s)), 20))
+		return string(b)
+	},
+	"basic auth": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("user:" + s)) },
+}
+
+type failer interface{ Fatal(...any) }
+
+func echo(t failer, s *scrubber, data []byte) bool {
+	found, err := s.found(context.Background(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// An echo is found wherever it lies across the windows of the search, however long it is.
+func TestScrubWindows(t *testing.T) {
+	long := strings.Repeat("Az9-", MaxValueBytes/4)
+	s := newScrubber([]byte(long))
+	for name, encode := range map[string]func(string) string{"raw": encodings["raw"], "json unicode": encodings["json unicode"], "percent": encodings["percent"]} {
+		e := encode(long)
+		for _, at := range []int{0, window - len(e), window - len(e) + 1, window - len(e)/2, window - 1, window, window - overlap, 2*window - overlap - 5, 3 * window} {
+			data := []byte(strings.Repeat(".", at) + e + strings.Repeat(".", 100))
+			if !echo(t, s, data) {
+				t.Errorf("%s at %d is not found", name, at)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := s.found(ctx, []byte(long)); err == nil {
+		t.Error("an interrupted search gave an answer")
+	}
 }
 
 // S15: an echo is found in any of the usual encodings, at any place.
@@ -85,12 +120,12 @@ func TestScrubFindsEncodings(t *testing.T) {
 		s := newScrubber([]byte(v))
 		for name, encode := range encodings {
 			for _, around := range [][2]string{{"", ""}, {"before", "after"}, {`{"a":"`, `"}`}, {strings.Repeat("x", 1001), "\n"}} {
-				if got := around[0] + encode(v) + around[1]; !s.found([]byte(got)) {
+				if got := around[0] + encode(v) + around[1]; !echo(t, s, []byte(got)) {
 					t.Errorf("%s of a value of %d bytes is not found in %q…", name, len(v), around[0])
 				}
 			}
 		}
-		if s.found(nil) || s.found([]byte(v[:len(v)-1])) {
+		if echo(t, s, nil) || echo(t, s, []byte(v[:len(v)-1])) {
 			t.Error("something else was found")
 		}
 	}
@@ -104,7 +139,7 @@ func TestScrubFindsAnyValue(t *testing.T) {
 			"raw": encodings["raw"], "hex": encodings["hex"], "percent": encodings["percent"], "json unicode": encodings["json unicode"],
 			"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(before + s + before)) },
 		} {
-			if !newScrubber([]byte(v)).found([]byte(encode(v))) {
+			if !echo(t, newScrubber([]byte(v)), []byte(encode(v))) {
 				t.Fatalf("%s of %q is not found", name, v)
 			}
 		}
@@ -122,7 +157,7 @@ func TestScrubLeavesBenignDataAlone(t *testing.T) {
 		}
 		body := fmt.Sprintf(`{"id":"%x-%x-%x","sha":"%x","key":"sk_live_%s","auth":"Bearer %s","near":"%s"}`,
 			b[:4], b[4:6], b[6:12], b[:32], base64.RawURLEncoding.EncodeToString(b[:24]), base64.StdEncoding.EncodeToString(b), sentinel[:len(sentinel)-1])
-		if s.found([]byte(body)) {
+		if echo(t, s, []byte(body)) {
 			t.Fatalf("found in %s", body)
 		}
 	}
@@ -133,7 +168,7 @@ func BenchmarkScrub(b *testing.B) {
 	data := []byte(strings.Repeat(`{"id":"a%20b","text":"x \" y &amp; z"},`, 26_000))
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if s.found(data) {
+		if echo(b, s, data) {
 			b.Fatal("found")
 		}
 	}

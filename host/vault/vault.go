@@ -193,15 +193,20 @@ func (c *Credential) Set(h http.Header) {
 }
 
 // Echoed reports whether any of the pieces holds the value in one of its usual encodings,
-// and counts it against the biome. Each piece is searched by itself.
-func (c *Credential) Echoed(pieces ...[]byte) bool {
+// and counts it against the biome. Each piece is searched by itself. An error means that ctx
+// ended first: nothing is known, and nothing may be delivered.
+func (c *Credential) Echoed(ctx context.Context, pieces ...[]byte) (bool, error) {
 	for _, p := range pieces {
-		if c.scrub.found(p) {
+		found, err := c.scrub.found(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		if found {
 			c.vault.count(c.strike)
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // Release wipes the value. The credential is of no use afterwards.

@@ -194,8 +194,11 @@ func TestEchoesAreBounded(t *testing.T) {
 			return err
 		}
 		defer c.Release()
-		if c.Echoed([]byte("nothing"), nil) || !c.Echoed([]byte("head"), []byte("x"+sentinel+"x")) {
-			t.Error("the wrong piece was found")
+		if found, err := c.Echoed(context.Background(), []byte("nothing"), nil); found || err != nil {
+			t.Error("nothing was found to be an echo")
+		}
+		if found, err := c.Echoed(context.Background(), []byte("head"), []byte("x"+sentinel+"x")); !found || err != nil {
+			t.Error("an echo was missed")
 		}
 		return nil
 	}
