@@ -62,19 +62,24 @@ func (s *Service) enter(ctx context.Context, sc boundary.Scope, a access) (*call
 	}, nil
 }
 
-// observe raises the invocation to a label; false is above the ceiling.
+// observe raises the invocation to a label; false is above the ceiling, and noted as
+// withheld.
 func (c *call) observe(label abi.Classification) bool {
 	label = label.Source()
 	if !c.shown[label] {
-		c.shown[label] = c.visible(label) && c.s.Flow.Observe(label) == nil
+		c.shown[label] = c.s.Flow.Observe(label) == nil && c.spec.Ceiling.Valid() && label <= c.spec.Ceiling
 	}
 	return c.shown[label]
 }
 
-// visible reports whether a label is within the invocation's ceiling. It raises nothing:
-// labels are fixed when objects are made and no guest can choose one by its data.
+// visible reports whether a label is within the invocation's ceiling, and notes it as
+// withheld if not. It raises nothing: labels are fixed when objects are made, and no guest
+// chooses one by its data.
 func (c *call) visible(label abi.Classification) bool {
-	return c.spec.Ceiling.Valid() && label.Source() <= c.spec.Ceiling
+	if c.spec.Ceiling.Valid() && label.Source() <= c.spec.Ceiling {
+		return true
+	}
+	return c.observe(label)
 }
 
 // emit asks whether the invocation may write to something labelled so.

@@ -48,8 +48,11 @@ func errFull(what string, limit int64) error {
 
 // diskError keeps what the system said private.
 func diskError(err error) error {
-	if noRoom(err) {
+	switch {
+	case noRoom(err):
 		return abi.Errorf(abi.CodeWorkspaceFull, "there is no room on the disk: %w", err)
+	case errors.Is(err, errSwapped), isAbsent(err):
+		return abi.Errorf(abi.CodeConflict, "the workspace changes outside the gateway: %w", err)
 	}
 	return abi.Errorf(abi.CodeInternal, "the workspace could not be read or written: %w", err)
 }

@@ -124,12 +124,15 @@ func (c *call) move(src, dst *spot) (_ *Record, err error) {
 		if errors.Is(err, fs.ErrExist) {
 			return nil, errExists()
 		}
+		if !c.still(src) || !c.still(dst) {
+			err = errSwapped
+		}
 		return nil, diskError(err)
 	}
 	// The paths were walked again for that, so look whether they led where we had been.
 	info, err := dst.dir.Lstat(dst.name)
 	if err != nil || !os.SameFile(info, src.info) {
-		return nil, abi.Errorf(abi.CodeConflict, "the workspace changes outside the gateway: %w", err)
+		return nil, diskError(errSwapped)
 	}
 	if err := syncDir(dst.dir); err != nil {
 		return nil, diskError(err)
@@ -141,6 +144,13 @@ func (c *call) move(src, dst *spot) (_ *Record, err error) {
 		return nil, diskError(err)
 	}
 	return &Record{Label: pending.Label, State: next}, nil
+}
+
+// still reports whether the path of a spot's directory leads there, from the root.
+func (c *call) still(sp *spot) bool {
+	is, err1 := c.w.root.Lstat(sp.at)
+	was, err2 := sp.dir.Stat(".")
+	return err1 == nil && err2 == nil && os.SameFile(is, was)
 }
 
 // Remove removes a file or an empty directory, never more, and needs no read (M12).

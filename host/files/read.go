@@ -120,7 +120,7 @@ func (c *call) read(p string, off int64, n int) (*spot, []byte, error) {
 			return nil, nil, contextError(c.ctx)
 		}
 	}
-	return nil, nil, abi.Errorf(abi.CodeConflict, "the file keeps changing outside the gateway")
+	return nil, nil, diskError(errSwapped)
 }
 
 // readFrom reads from an open file and reports whether it was in the state is before and

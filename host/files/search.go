@@ -285,11 +285,13 @@ func (l *lineReader) text() string {
 	t := trimEnd(l.head)
 	if len(t) > maxLineBytes {
 		t = t[:maxLineBytes]
-		for i := 0; i < utf8.UTFMax && len(t) > 0 && !utf8.RuneStart(t[len(t)-1]); i++ {
-			t = t[:len(t)-1]
-		}
-		if len(t) > 0 && t[len(t)-1] >= utf8.RuneSelf {
-			t = t[:len(t)-1]
+		for i := len(t) - 1; i > len(t)-utf8.UTFMax; i-- {
+			if utf8.RuneStart(t[i]) {
+				if !utf8.FullRune(t[i:]) {
+					t = t[:i]
+				}
+				break
+			}
 		}
 	}
 	return strings.ToValidUTF8(string(t), "�")

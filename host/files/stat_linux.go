@@ -31,3 +31,10 @@ func noRoom(err error) bool {
 func notEmpty(err error) bool {
 	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST)
 }
+
+// metLink reports whether an open failed because something else stood there than what it
+// expected: by a refusal of os.Root, whose error is not the system's, or by the system's own.
+func metLink(err error) bool {
+	var no syscall.Errno
+	return !errors.As(err, &no) || no == syscall.ELOOP || no == syscall.ENOTDIR
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
@@ -304,7 +305,7 @@ var errSwapped = errors.New("files: the name changed hands")
 func enter(dir *os.Root, name string, seen fs.FileInfo) (*os.Root, error) {
 	sub, err := dir.OpenRoot(name)
 	if err != nil {
-		return nil, err
+		return nil, whyNot(dir, name, seen, err)
 	}
 	info, err := sub.Stat(".")
 	if err == nil && !os.SameFile(info, seen) {
@@ -321,7 +322,7 @@ func enter(dir *os.Root, name string, seen fs.FileInfo) (*os.Root, error) {
 func openFile(dir *os.Root, name string, seen fs.FileInfo) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {
-		return nil, err
+		return nil, whyNot(dir, name, seen, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(info, seen) {
@@ -332,6 +333,15 @@ func openFile(dir *os.Root, name string, seen fs.FileInfo) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// whyNot tells a name that changed hands, whatever the open said of it, from a failure. The
+// name may have its old meaning again by now; then the error itself has to say it.
+func whyNot(dir *os.Root, name string, seen fs.FileInfo, err error) error {
+	if info, e := dir.Lstat(name); e != nil || !os.SameFile(info, seen) || metLink(err) {
+		return errSwapped
+	}
+	return err
 }
 
 func readNames(dir *os.Root) ([]string, error) {
@@ -345,7 +355,7 @@ func readNames(dir *os.Root) ([]string, error) {
 
 // nameable reports whether a name found in a directory can be part of a path of a guest.
 func nameable(path, name string) bool {
-	return len(path) <= MaxPathBytes && !strings.ContainsFunc(name, forbidden) && badName(name) == ""
+	return len(path) <= MaxPathBytes && utf8.ValidString(name) && !strings.ContainsFunc(name, forbidden) && badName(name) == ""
 }
 
 // syncDir makes the names in a directory durable.
