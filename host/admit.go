@@ -6,6 +6,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/admission"
+	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
 )
@@ -31,11 +32,15 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return report, err
 	}
-	artifact, err := h.compiler.Compile(ctx, digest, module)
+	prepared, err := h.prepare(module)
+	if err != nil {
+		return report, err
+	}
+	artifact, err := h.compiler.Compile(ctx, digest, prepared)
 	if err != nil {
 		return refuse(report, err)
 	}
-	if err := h.try(ctx, artifact, module); err != nil {
+	if err := h.try(ctx, artifact, prepared); err != nil {
 		_ = h.compiler.Forget(digest)
 		return refuse(report, err)
 	}
@@ -48,7 +53,7 @@ func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byt
 	case h.trial <- struct{}{}:
 		defer func() { <-h.trial }()
 	case <-ctx.Done():
-		return abi.Errorf(abi.CodeCanceled, "the upload was cancelled")
+		return boundary.Ended(ctx)
 	}
 	image, err := loadImage(ctx, artifact, module)
 	if err != nil {
@@ -92,11 +97,24 @@ func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	prepared, err := h.prepared(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	return loadImage(ctx, artifact, prepared)
+}
+
+func (h *Host) prepare(module []byte) ([]byte, error) {
+	return prepare(module, h.limits.Get(abi.LimitTableEntries))
+}
+
+// prepared is the source of the compiler and of what is loaded: the copy of an original.
+func (h *Host) prepared(ctx context.Context, digest string) ([]byte, error) {
 	module, err := h.source(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
-	return loadImage(ctx, artifact, module)
+	return h.prepare(module)
 }
 
 func loadImage(ctx context.Context, artifact *compile.Artifact, module []byte) (*engine.Image, error) {

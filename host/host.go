@@ -63,21 +63,21 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	if o.Images <= 0 {
 		o.Images = defaultImages
 	}
-	compiler, err := compile.New(ctx, compile.Options{
-		Dir: o.Dir, Key: o.Key, Limits: o.Limits, Logger: o.Log,
-		Source: func(ctx context.Context, d compile.Digest) ([]byte, error) { return o.Source(ctx, d.String()) },
-	})
-	if err != nil {
-		return nil, err
-	}
 	h := &Host{
 		limits:    o.Limits,
 		source:    o.Source,
 		log:       o.Log,
 		inspector: admission.Inspector{Limits: admission.UploadLimits(o.Limits), Schema: o.Schema},
-		compiler:  compiler,
 		engine:    engine.New(engine.Fresh{}),
 		trial:     make(chan struct{}, 1),
+	}
+	var err error
+	h.compiler, err = compile.New(ctx, compile.Options{
+		Dir: o.Dir, Key: o.Key, Limits: o.Limits, Logger: o.Log,
+		Source: func(ctx context.Context, d compile.Digest) ([]byte, error) { return h.prepared(ctx, d.String()) },
+	})
+	if err != nil {
+		return nil, err
 	}
 	h.images = newImages(o.Images, h.load)
 	return h, nil
@@ -93,16 +93,29 @@ func (h *Host) Run(ctx context.Context, inv *boundary.Invocation) Outcome {
 	spec := inv.Authority().Spec()
 	image, release, err := h.images.take(ctx, imageKey{spec.Org, spec.Digest})
 	if err != nil {
-		return inv.Conclude(ctx, abi.AsError(err), 0)
+		failed := abi.AsError(err)
+		h.logFailure(ctx, inv, failed)
+		return inv.Conclude(ctx, failed, 0)
 	}
 	defer release()
 	outcome := h.engine.Run(ctx, image, inv)
-	if cause := outcome.Cause; cause != nil && cause.Cause != nil {
-		// The private half of what went wrong: trap and trace, panics of the host.
-		h.log.LogAttrs(ctx, slog.LevelInfo, "invocation failed",
-			slog.String("invocation", spec.Invocation), slog.String("code", string(cause.Code)), slog.String("cause", abi.Quote(cause.Cause.Error())))
-	}
+	h.logFailure(ctx, inv, outcome.Cause)
 	return outcome
+}
+
+// logFailure keeps the private half of what went wrong: trap and trace, a panic of the host.
+func (h *Host) logFailure(ctx context.Context, inv *boundary.Invocation, cause *abi.Error) {
+	if cause == nil || cause.Cause == nil {
+		return
+	}
+	level := slog.LevelInfo // the guest's own doing
+	if cause.Code == abi.CodeInternal {
+		level = slog.LevelError
+	}
+	spec := inv.Authority().Spec()
+	h.log.LogAttrs(ctx, level, "invocation failed",
+		slog.String("invocation", spec.Invocation), slog.String("digest", spec.Digest), slog.String("export", spec.Export),
+		slog.String("code", string(cause.Code)), slog.String("cause", cause.Cause.Error()))
 }
 
 // Warm loads the compiled form of a biome for an organisation, so that its first invocation

@@ -261,6 +261,26 @@ func TestImagesAreBounded(t *testing.T) {
 	wg.Wait()
 }
 
+// table_grow_bomb: a table that declares no maximum is held to the limit all the same. PF-D1
+func TestTableGrowBomb(t *testing.T) {
+	b := w.New()
+	output := b.Host("output")
+	b.Table(w.FuncRef, 1)
+	const refNull, misc, tableGrow, tableSize, i32GeU = 0xd0, 0xfc, 15, 16, 0x4f
+	b.Capability("run",
+		// Grow until refused, then answer 1 when the size is at most the limit.
+		w.Loop(w.Op(refNull, w.FuncRef), w.I32Const(1000), w.Op(misc, tableGrow, 0), w.I32Const(-1), w.Op(0x47), w.BrIf(0)),
+		w.I32Const(0),
+		w.I32Const(100_000), w.Op(misc, tableSize, 0), w.Op(i32GeU), w.I32Const('0'), w.Op(w.OpI32Add), w.Store8(0),
+		w.I32Const(0), w.I32Const(1), w.Call(output), w.Op(w.OpI32WrapI64))
+	r := newRig(t, 0)
+	m := w.Manifest("tables", w.Provide("test:it.run@1", "run", abi.ReachOwner))
+	digest := r.admit(b.Memory(1).ExportMemory().Manifest(m).Bytes())
+	if o := r.run("acme", digest, "run", `1`); string(o.Output) != "1" {
+		t.Errorf("%q, %v", o.Output, o.Cause)
+	}
+}
+
 func TestForget(t *testing.T) {
 	r := newRig(t, 0)
 	digest := r.admit(echo("one"))

@@ -23,6 +23,7 @@ type call struct {
 	mem     Memory
 	data    [][]byte // the (pointer, length) arguments, copied
 	words   []uint64 // the other arguments
+	request FetchRequest
 	line    Line
 	before  int64 // objects withheld before this call
 }
@@ -35,7 +36,7 @@ func Call(ctx context.Context, inv *Invocation, fn *abi.Function, mem Memory, ar
 	c.mem = mem
 	var result Result
 	var refusal *abi.Error
-	if fault := c.protect(func() { result, refusal = c.steps(ctx, args) }); fault != nil {
+	if fault := inv.protect(fn.Name, func() { result, refusal = c.steps(ctx, args) }); fault != nil {
 		refusal = fault
 	}
 	if c.handler.fills {
@@ -168,7 +169,7 @@ func unrecorded(err error) *abi.Error {
 // act calls the handler. What goes wrong inside the host ends the invocation.
 func (c *call) act(ctx context.Context) (result Result, refusal *abi.Error) {
 	var err error
-	if fault := c.protect(func() { result, err = c.handler.act(ctx, c) }); fault != nil {
+	if fault := c.inv.protect(c.fn.Name, func() { result, err = c.handler.act(ctx, c) }); fault != nil {
 		return Result{}, fault
 	}
 	if err == nil {
@@ -212,6 +213,9 @@ func (c *call) end(result Result, refusal *abi.Error) int64 {
 	c.line.Label = inv.label
 	c.line.Took = inv.elapsed() - c.line.Start
 	inv.addLine(c.line, c.fn.Receipt != "")
+	if refusal != nil && refusal.Code == abi.CodeInternal {
+		inv.log.Error("a host call failed", "invocation", inv.authority.Spec().Invocation, "function", c.fn.Name, "cause", refusal.Cause)
+	}
 
 	switch {
 	case refusal != nil:
@@ -233,11 +237,11 @@ func codeOf(r *Result, refusal *abi.Error) abi.Code {
 
 // protect runs f. A panic becomes CodeInternal and ends the invocation: a host in an unknown
 // state does not go on answering a guest.
-func (c *call) protect(f func()) (fault *abi.Error) {
+func (inv *Invocation) protect(function string, f func()) (fault *abi.Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			fault = abi.Errorf(abi.CodeInternal, "a host function failed: %w", fmt.Errorf("%s: panic: %v\n%s", c.fn.Name, p, debug.Stack()))
-			c.inv.finish(fault)
+			fault = abi.Errorf(abi.CodeInternal, "a host function failed: %w", fmt.Errorf("%s: panic: %v\n%s", function, p, debug.Stack()))
+			inv.finish(fault)
 		}
 	}()
 	f()

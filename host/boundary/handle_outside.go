@@ -41,8 +41,8 @@ func invokeChild(ctx context.Context, c *call) (Result, error) {
 // goes, and takes from the budget. Rule and flow are settled by the service, before it
 // resolves the name (S16).
 func fetchAllowed(c *call) *abi.Error {
-	req, err := fetchRequest(c)
-	if err != nil {
+	req := &c.request
+	if err := abi.DecodeStrict(c.data[0], req); err != nil {
 		return abi.AsError(err)
 	}
 	at, refusal := place(req.URL)
@@ -54,10 +54,6 @@ func fetchAllowed(c *call) *abi.Error {
 		return secretDenied()
 	}
 	return c.inv.spend(&c.inv.used.requests, 1, abi.LimitHTTPRequests)
-}
-
-func fetchRequest(c *call) (req FetchRequest, err error) {
-	return req, abi.DecodeStrict(c.data[0], &req)
 }
 
 // place is what of a URL may be written down: not its user, query and fragment, which carry
@@ -74,11 +70,7 @@ func fetch(ctx context.Context, c *call) (Result, error) {
 	if c.inv.services.HTTP == nil {
 		return unavailable(c)
 	}
-	req, err := fetchRequest(c)
-	if err != nil {
-		return Result{}, err
-	}
-	return c.inv.services.HTTP.Fetch(ctx, c.inv.scope(), req, c.data[1])
+	return c.inv.services.HTTP.Fetch(ctx, c.inv.scope(), c.request, c.data[1])
 }
 
 func secretAllowed(c *call) *abi.Error {

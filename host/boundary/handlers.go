@@ -94,7 +94,7 @@ var handlers = map[string]*handler{
 		data:  []bound{upTo(abi.CodeSecretDenied, maxName), upToLimit(abi.CodeRequestTooLarge, abi.LimitHTTPBytes)},
 		check: secretAllowed, act: secretHMAC, fills: true,
 	},
-	"audit_query": {data: []bound{upTo(abi.CodeInvalidRequest, maxQuery)}, act: auditQuery, fills: true},
+	"audit_query": {data: []bound{upTo(abi.CodeInvalidRequest, maxQuery)}, check: target, act: auditQuery, fills: true},
 }
 
 // target names the first argument as the call's target until the service says it better.

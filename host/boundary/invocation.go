@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -17,6 +18,7 @@ type Spec struct {
 	Services  Services
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // nil: crypto/rand (PF-F17)
+	Log       *slog.Logger     // for faults of the host; nil discards
 }
 
 // Phase says what a guest may do now. The zero value lets it do nothing.
@@ -39,6 +41,7 @@ type Invocation struct {
 	input     []byte
 	clock     func() time.Time
 	random    io.Reader
+	log       *slog.Logger
 	start     time.Time
 
 	phase    Phase
@@ -66,22 +69,25 @@ func New(s Spec) *Invocation {
 	if s.Authority == nil {
 		panic("boundary: an invocation without an authority")
 	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	if s.Random == nil {
-		s.Random = rand.Reader
-	}
 	return newInvocation(s, &s.Authority.Spec().Limits)
 }
 
 // NewTrial makes the state of a run that may do nothing, for trying an initialiser at
 // admission. It must never be given to a guest's capability.
 func NewTrial(limits *abi.Limits) *Invocation {
-	return newInvocation(Spec{Authority: new(authority.Authority), Now: time.Now, Random: rand.Reader}, limits)
+	return newInvocation(Spec{Authority: new(authority.Authority)}, limits)
 }
 
 func newInvocation(s Spec, limits *abi.Limits) *Invocation {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Random == nil {
+		s.Random = rand.Reader
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Invocation{
 		authority: s.Authority,
 		limits:    limits,
@@ -89,6 +95,7 @@ func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 		input:     s.Input,
 		clock:     s.Now,
 		random:    s.Random,
+		log:       s.Log,
 		start:     s.Now(),
 		label:     s.Authority.Spec().Start.Source(),
 		logs:      guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)},

@@ -26,9 +26,13 @@ const recordCost = 32
 func (j *guestLog) copied() int64 { return j.lineBytes + utf8.UTFMax }
 
 func (j *guestLog) add(at time.Duration, level LogLevel, stream string, message []byte) {
+	if j.marker > 0 {
+		j.drop(at)
+		return
+	}
 	text, cut := plain(message, int(j.lineBytes))
 	cost := int64(len(text)) + recordCost
-	if j.marker > 0 || cost > j.quota-j.used {
+	if cost > j.quota-j.used {
 		j.drop(at)
 		return
 	}

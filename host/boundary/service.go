@@ -21,7 +21,8 @@ type Flow interface {
 	Label() abi.Classification
 }
 
-// Scope is what services see of the invocation that calls them.
+// Scope is what services see of the invocation that calls them. Flow is the invocation's own
+// and is used on the calling goroutine, until the call returns.
 type Scope struct {
 	Authority *authority.Authority
 	Flow      Flow

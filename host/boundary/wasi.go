@@ -61,8 +61,7 @@ func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []
 		return abi.WASINosys
 	}
 	errno := abi.WASIInval
-	c := call{inv: inv, fn: &abi.Function{Name: name}}
-	c.protect(func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
+	inv.protect(name, func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
 	if err := Ended(ctx); err != nil {
 		inv.finish(err)
 	}

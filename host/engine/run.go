@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +54,13 @@ func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation
 		return 0, err
 	}
 	e.started.Add(1)
+	return e.enter(ctx, image, inv)
+}
+
+// enter runs guest code. A panic of the engine under a hostile module ends this invocation
+// and not the process.
+func (e *Engine) enter(ctx context.Context, image *Image, inv *boundary.Invocation) (memory int64, err *abi.Error) {
+	defer contain(&err)
 	inv.Enter(boundary.PhaseInitialize)
 	instance, err := e.pool.Take(ctx, image, inv)
 	if err != nil {
@@ -59,8 +68,14 @@ func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation
 	}
 	defer instance.Release()
 	inv.Enter(boundary.PhaseRun)
-	err = instance.Call(ctx, spec.Export)
+	err = instance.Call(ctx, inv.Authority().Spec().Export)
 	return instance.MemoryBytes(), err
+}
+
+func contain(err **abi.Error) {
+	if p := recover(); p != nil {
+		*err = abi.Errorf(abi.CodeInternal, "the engine failed: %w", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
 }
 
 // within bounds ctx by the invocation's time.
@@ -75,7 +90,8 @@ func (e *Engine) within(ctx context.Context, inv *boundary.Invocation) (context.
 // Trial runs a module's initialiser once, as admission does, in an instance that is thrown
 // away: without any authority, within limits and the given wall time. What the module does
 // wrong is INITIALIZE_FAILED.
-func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wall time.Duration) *abi.Error {
+func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wall time.Duration) (err *abi.Error) {
+	defer contain(&err)
 	if err := image.fits(limits); err != nil {
 		return err
 	}
