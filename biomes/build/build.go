@@ -171,7 +171,8 @@ func digest(ctx context.Context, dir string, manifest []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	const format = `{{if not .Standard}}{{range .GoFiles}}{{$.ImportPath}}/{{.}}{{"\t"}}{{$.Dir}}/{{.}}{{"\n"}}{{end}}{{end}}`
+	const line = `{{$.ImportPath}}/{{.}}{{"\t"}}{{$.Dir}}/{{.}}{{"\n"}}`
+	const format = `{{if not .Standard}}{{range .GoFiles}}` + line + `{{end}}{{range .SFiles}}` + line + `{{end}}{{range .EmbedFiles}}` + line + `{{end}}{{end}}`
 	list, err := run(ctx, dir, "list", "-deps", "-f", format, ".")
 	if err != nil {
 		return "", err
