@@ -32,10 +32,7 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return report, err
 	}
-	prepared, err := h.prepare(module)
-	if err != nil {
-		return report, err
-	}
+	prepared := h.prepare(module, report.Module)
 	artifact, err := h.compiler.Compile(ctx, digest, prepared)
 	if err != nil {
 		return refuse(report, err)
@@ -102,19 +99,6 @@ func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
 		return nil, err
 	}
 	return loadImage(ctx, artifact, prepared)
-}
-
-func (h *Host) prepare(module []byte) ([]byte, error) {
-	return prepare(module, h.limits.Get(abi.LimitTableEntries))
-}
-
-// prepared is the source of the compiler and of what is loaded: the copy of an original.
-func (h *Host) prepared(ctx context.Context, digest string) ([]byte, error) {
-	module, err := h.source(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	return h.prepare(module)
 }
 
 func loadImage(ctx context.Context, artifact *compile.Artifact, module []byte) (*engine.Image, error) {

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/biomes/build"
+	"github.com/ecotone-dev/ecotone/host/admission"
+	"github.com/ecotone-dev/ecotone/host/wasm"
+)
+
+// BiomeCmd is the noun biome.
+type BiomeCmd struct {
+	Build   BiomeBuildCmd   `cmd:"" help:"Put a manifest into a module, compiling a Go biome first, and say what admission would."`
+	Push    BiomePushCmd    `cmd:"" help:"Upload a biome."`
+	Install BiomeInstallCmd `cmd:"" help:"Admit one digest of a biome to environments."`
+	List    BiomeListCmd    `cmd:"" aliases:"ls" help:"List biomes."`
+	Show    BiomeShowCmd    `cmd:"" help:"Show a biome and its install grant."`
+	Disable BiomeDisableCmd `cmd:"" help:"Stop a biome from being invoked."`
+	Enable  BiomeEnableCmd  `cmd:"" help:"Let a disabled biome be invoked again."`
+}
+
+// BiomeBuildCmd makes an uploadable module.
+type BiomeBuildCmd struct {
+	Source   string `arg:"" help:"Folder of a Go biome, or a .wasm module." type:"path"`
+	Manifest string `help:"Manifest of a .wasm module; by default manifest.json beside it." type:"path"`
+	Out      string `short:"o" help:"Where to write the module." required:"" type:"path"`
+}
+
+// Run builds, inspects and writes. A module that admission would refuse is written all the
+// same, and the exit code is 1.
+func (c *BiomeBuildCmd) Run(e *Env) error {
+	module, err := c.module(e)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.Out, module, 0o644); err != nil {
+		return err
+	}
+	report := admission.Inspect(module, admission.UploadLimits(abi.DefaultLimits()))
+	if err := e.report(report); err != nil {
+		return err
+	}
+	if !report.Accepted {
+		return errQuiet(exitFailed)
+	}
+	return nil
+}
+
+func (c *BiomeBuildCmd) module(e *Env) ([]byte, error) {
+	info, err := os.Stat(c.Source)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return build.Go(e.ctx, c.Source)
+	}
+	module, err := os.ReadFile(c.Source)
+	if err != nil {
+		return nil, err
+	}
+	path := c.Manifest
+	if path == "" {
+		path = filepath.Join(filepath.Dir(c.Source), "manifest.json")
+	}
+	manifest, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, problems := abi.DecodeManifest(manifest); problems != nil {
+		return nil, problems
+	}
+	return wasm.SetCustom(module, abi.ManifestSection, manifest)
+}
+
+// BiomePushCmd uploads.
+type BiomePushCmd struct {
+	Module string `arg:"" help:"Module with its manifest in it." type:"existingfile"`
+}
+
+// Run uploads one module and prints what was admitted.
+func (c *BiomePushCmd) Run(e *Env) error {
+	module, err := os.ReadFile(c.Module)
+	if err != nil {
+		return err
+	}
+	res, err := e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes"+e.orgQuery(), http.Header{"Content-Type": {"application/wasm"}}, module)
+	if err != nil {
+		return refusedModule(e, err)
+	}
+	return e.show(res.body, uploadText)
+}
+
+// BiomeInstallCmd admits.
+type BiomeInstallCmd struct {
+	Name        string   `arg:"" help:"Name of the biome."`
+	Digest      string   `help:"Digest to admit; by default the newest upload." placeholder:"HEX"`
+	Environment []string `help:"Environment it may run in; may be repeated." required:"" placeholder:"SLUG"`
+	Call        []string `help:"Capability it may invoke; may be repeated." placeholder:"REF"`
+	Endpoint    []string `help:"Endpoint it may use; may be repeated." placeholder:"NAME"`
+	Secret      []string `help:"Secret it may use; may be repeated." placeholder:"NAME"`
+}
+
+// Run makes or replaces the install grant.
+func (c *BiomeInstallCmd) Run(e *Env) error {
+	digest := c.Digest
+	if digest == "" {
+		var b struct {
+			Digest string `json:"digest"`
+		}
+		if err := e.get("/v1/biomes/"+c.Name, &b); err != nil {
+			return err
+		}
+		digest = b.Digest
+	}
+	envs := make([]string, len(c.Environment))
+	for i, slug := range c.Environment {
+		envs[i] = string(abi.MakeEnvironmentRef(slug))
+	}
+	return e.put("/v1/installs/"+c.Name, map[string]any{
+		"digest": digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
+	})
+}
+
+func nonNil(list []string) []string { return append([]string{}, list...) }
+
+// BiomeListCmd lists.
+type BiomeListCmd struct{ Page }
+
+// Run prints one page.
+func (c *BiomeListCmd) Run(e *Env) error {
+	return e.list("/v1/biomes", c.Page, nil, "name", "stage", "disabled", "digest")
+}
+
+// BiomeShowCmd shows.
+type BiomeShowCmd struct {
+	Name string `arg:"" help:"Name of the biome."`
+}
+
+// Run prints the biome's record, and its install grant when there is one.
+func (c *BiomeShowCmd) Run(e *Env) error {
+	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+c.Name+e.orgQuery(), nil)
+	if err != nil {
+		return err
+	}
+	if err := e.show(res.body, nil); err != nil || e.json {
+		return err
+	}
+	var no *denied
+	res, err = e.conn.admin(e.ctx, http.MethodGet, "/v1/installs/"+c.Name+e.orgQuery(), nil)
+	switch {
+	case asDenied(err, &no) && no.status == http.StatusNotFound:
+		_, err = fmt.Fprintln(e.stdout, "not installed: callable in sandbox only")
+		return err
+	case err != nil:
+		return err
+	}
+	return e.show(res.body, nil)
+}
+
+// BiomeDisableCmd disables.
+type BiomeDisableCmd struct {
+	Name string `arg:"" help:"Name of the biome."`
+}
+
+// Run disables under the version the server shows.
+func (c *BiomeDisableCmd) Run(e *Env) error { return e.setDisabled(c.Name, "disable") }
+
+// BiomeEnableCmd enables.
+type BiomeEnableCmd struct {
+	Name string `arg:"" help:"Name of the biome."`
+}
+
+// Run enables under the version the server shows.
+func (c *BiomeEnableCmd) Run(e *Env) error { return e.setDisabled(c.Name, "enable") }
+
+func (e *Env) setDisabled(name, verb string) error {
+	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+name+e.orgQuery(), nil)
+	if err != nil {
+		return err
+	}
+	header := http.Header{"If-Match": {res.header.Get("ETag")}}
+	if res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes/"+name+"/"+verb+e.orgQuery(), header, nil); err != nil {
+		return err
+	}
+	return e.show(res.body, nil)
+}
+
+func (e *Env) report(r *admission.Report) error {
+	if e.json {
+		return e.encode(r)
+	}
+	return r.WriteText(e.stdout)
+}

@@ -1,0 +1,320 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/space"
+)
+
+func cutDot(s string) (before, after string, found bool) { return strings.Cut(s, ".") }
+
+// into reads the body into v and settles whose organisation it is about: the body may name the
+// one the request is for, and no other.
+func into[T any](c *call, v *T, org *string) error {
+	if err := c.decode(v); err != nil {
+		return err
+	}
+	want, err := c.org()
+	if err != nil {
+		return err
+	}
+	if *org != "" && *org != want && c.r.URL.Query().Get("org") != "" {
+		return abi.Errorf(abi.CodeInvalidRequest, "the body and the query name different organisations").At("/org")
+	}
+	if *org == "" {
+		*org = want
+	}
+	return nil
+}
+
+// expect reads If-Match and If-None-Match. Policy decides whether one is needed.
+func (c *call) expect() (policy.Expect, error) {
+	match, none := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
+	switch {
+	case match != "" && none != "":
+		return 0, abi.Errorf(abi.CodeInvalidRequest, "If-Match and If-None-Match exclude each other")
+	case none == "*":
+		return policy.Absent, nil
+	case none != "":
+		return 0, abi.Errorf(abi.CodeInvalidRequest, "If-None-Match must be *")
+	case match == "":
+		return policy.Unstated, nil
+	}
+	n, err := c.ifMatch()
+	if err != nil {
+		return 0, err
+	}
+	if n == 0 || n > 1<<62 {
+		return 0, abi.Errorf(abi.CodePreconditionFailed, "no version has this ETag")
+	}
+	return policy.Expect(n), nil
+}
+
+func okTagged(revision uint64, body any) (*reply, error) {
+	return &reply{status: http.StatusOK, body: body, etag: etag(revision)}, nil
+}
+
+// Organisations and spaces.
+
+func (s *Server) listOrgs(c *call) (*reply, error) {
+	items, err := s.o.Policy.Orgs(c.principal)
+	return page(c, items, err, func(o policy.Org) string { return o.ID }, nil)
+}
+
+func (s *Server) createOrg(c *call) (*reply, error) {
+	var in struct {
+		ID string `json:"id"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	o, err := s.o.Policy.CreateOrg(c.ctx, c.principal, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/orgs/"+o.ID, o)
+}
+
+func (s *Server) listSpaces(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Spaces(c.principal, org)
+	return page(c, items, err, func(o space.Space) string { return o.ID }, nil)
+}
+
+func (s *Server) createSpace(c *call) (*reply, error) {
+	var in policy.SpaceRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	sp, err := s.o.Policy.CreateSpace(c.ctx, c.principal, in)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/spaces/"+sp.ID, sp)
+}
+
+// Grants.
+
+func (s *Server) listGrants(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	q := c.r.URL.Query()
+	items, err := s.o.Policy.Grants(c.principal, org)
+	return page(c, items, err, func(g policy.GrantStatus) string { return g.ID }, func(g policy.GrantStatus) bool {
+		return (q.Get("subject") == "" || string(g.Subject) == q.Get("subject")) &&
+			(q.Get("capability") == "" || string(g.Capability) == q.Get("capability"))
+	})
+}
+
+func (s *Server) createGrant(c *call) (*reply, error) {
+	var in policy.GrantRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	g, err := s.o.Policy.CreateGrant(c.ctx, c.principal, in)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/grants/"+g.ID, g)
+}
+
+func (s *Server) revokeGrant(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.o.Policy.RevokeGrant(c.ctx, c.principal, org, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return ok(r)
+}
+
+func (s *Server) createEnvironmentGrant(c *call) (*reply, error) {
+	var in policy.EnvironmentGrantRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	g, err := s.o.Policy.CreateEnvironmentGrant(c.ctx, c.principal, in)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/environment-grants/"+g.ID, g)
+}
+
+func (s *Server) revokeEnvironmentGrant(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.o.Policy.RevokeEnvironmentGrant(c.ctx, c.principal, org, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return ok(r)
+}
+
+// Sessions and tokens.
+
+// tokenOnce is an answer that shows a token, once.
+type tokenOnce[T any] struct {
+	Token string `json:"token"`
+	Of    T      `json:"of"`
+}
+
+func (s *Server) openSession(c *call) (*reply, error) {
+	var in policy.SessionRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	sess, token, err := s.o.Policy.OpenSession(c.ctx, c.principal, in)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/sessions/"+sess.ID, tokenOnce[session.Session]{Token: token, Of: sess})
+}
+
+func (s *Server) listSessions(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Sessions(c.ctx, c.principal, org, c.r.URL.Query().Get("after"), limit)
+	if err != nil {
+		return nil, err
+	}
+	out := list[session.Session]{Items: append([]session.Session{}, items...)}
+	if len(items) == limit {
+		out.Next = items[limit-1].ID
+	}
+	return ok(out)
+}
+
+func (s *Server) getSession(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	sess, err := s.o.Policy.Session(c.ctx, c.principal, org, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return ok(sess)
+}
+
+func (s *Server) closeSession(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	sess, err := s.o.Policy.CloseSession(c.ctx, c.principal, org, c.r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return ok(sess)
+}
+
+func (s *Server) issueToken(c *call) (*reply, error) {
+	var in policy.TokenRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	t, token, err := s.o.Policy.IssueToken(c.ctx, c.principal, in)
+	if err != nil {
+		return nil, err
+	}
+	return created("/v1/tokens/"+t.ID, tokenOnce[policy.TokenStatus]{Token: token, Of: t})
+}
+
+func (s *Server) listTokens(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Tokens(c.principal, org)
+	return page(c, items, err, func(t policy.TokenStatus) string { return t.ID }, nil)
+}
+
+func (s *Server) revokeToken(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.Policy.RevokeToken(c.ctx, c.principal, org, c.r.PathValue("id")); err != nil {
+		return nil, err
+	}
+	return &reply{}, nil
+}
+
+// Installs.
+
+func (s *Server) listInstalls(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Installs(c.principal, org)
+	return page(c, items, err, func(i grant.Install) string { return i.Biome }, nil)
+}
+
+func (s *Server) getInstall(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	i, err := s.o.Policy.InstallOf(c.principal, org, c.r.PathValue("biome"))
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(i.Revision, i)
+}
+
+func (s *Server) putInstall(c *call) (*reply, error) {
+	var in policy.InstallRequest
+	if err := into(c, &in, &in.Org); err != nil {
+		return nil, err
+	}
+	if in.Biome != "" && in.Biome != c.r.PathValue("biome") {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "the body and the path name different biomes").At("/biome")
+	}
+	in.Biome = c.r.PathValue("biome")
+	e, err := c.expect()
+	if err != nil {
+		return nil, err
+	}
+	i, err := s.o.Policy.Install(c.ctx, c.principal, in, e)
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(i.Revision, i)
+}
+
+func (s *Server) deleteInstall(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.expect()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.o.Policy.Uninstall(c.ctx, c.principal, org, c.r.PathValue("biome"), e)
+	if err != nil {
+		return nil, err
+	}
+	return ok(r)
+}

@@ -1,0 +1,319 @@
+// Package admin is the control plane: the net/http listener on which operators, authors and
+// auditors administer.
+//
+// It promises that every route is in one table and needs a principal's token unless the table
+// says otherwise (PF-A13); that bodies are read strictly and bounded; that what can change
+// carries an ETag and wants If-Match; and that every refusal is a problem document and a row of
+// the audit. It refuses to know the rules of the permission plane: those are policy's.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/guard"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+)
+
+// Limits of the listener.
+const (
+	maxJSONBody   = 1 << 20
+	readTimeout   = 60 * time.Second
+	headerTimeout = 10 * time.Second
+	writeTimeout  = 90 * time.Second // an upload is compiled within its request
+	idleTimeout   = 90 * time.Second
+	maxHeadBytes  = 16 << 10
+)
+
+// call is one authenticated request on its way through a handler.
+type call struct {
+	ctx       context.Context
+	r         *http.Request
+	principal session.Principal
+	body      []byte
+}
+
+// reply is what a handler answers. A nil Body with Status 0 is 204.
+type reply struct {
+	status int
+	body   any
+	etag   string
+	header map[string]string
+}
+
+func ok(body any) (*reply, error) { return &reply{status: http.StatusOK, body: body}, nil }
+
+func created(location string, body any) (*reply, error) {
+	return &reply{status: http.StatusCreated, body: body, header: map[string]string{"Location": location}}, nil
+}
+
+// HTTPServer wraps h with the listener's timeouts. The caller serves and shuts it down.
+func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadTimeout: readTimeout, ReadHeaderTimeout: headerTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeadBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// handler builds the mux from the route table.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, rt := range s.routes() {
+		mux.Handle(rt.method+" "+rt.path, s.endpoint(rt))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.o.Guard.Check(guard.FromHTTP(r, s.o.NonceHeader)); err != nil {
+			s.refuse(w, r, "", nil, err)
+			return
+		}
+		if r.URL.RawPath != "" || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
+			s.refuse(w, r, "", nil, abi.Errorf(abi.CodeNotFound, "paths of the control plane are spelled plainly"))
+			return
+		}
+		if _, pattern := mux.Handler(r); pattern == "" {
+			s.notRouted(w, r, mux)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// methods are those the route table uses.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
+
+// notRouted tells a path that is not there from a method that is not.
+func (s *Server) notRouted(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	var allowed []string
+	for _, m := range methods {
+		other := *r
+		other.Method = m
+		if _, pattern := mux.Handler(&other); pattern != "" {
+			allowed = append(allowed, m)
+		}
+	}
+	if allowed == nil {
+		s.refuse(w, r, "", nil, abi.Errorf(abi.CodeNotFound, "there is no such path on the control plane").WithHint("GET /openapi.json lists them"))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.refuse(w, r, "", nil, abi.Errorf(abi.CodeMethodNotAllowed, "%s is not a method of this path", abi.Quote(r.Method)))
+}
+
+func (s *Server) endpoint(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{ctx: r.Context(), r: r}
+		if !rt.open {
+			p, err := s.authenticate(r)
+			if err != nil {
+				s.refuse(w, r, rt.path, c, err)
+				return
+			}
+			c.principal = p
+			if err := s.allowed(rt, c); err != nil { // before a body is read (PF-A11)
+				s.refuse(w, r, rt.path, c, err)
+				return
+			}
+		}
+		if err := s.readBody(w, rt, c); err != nil {
+			s.refuse(w, r, rt.path, c, err)
+			return
+		}
+		if err := rt.checkQuery(r); err != nil {
+			s.refuse(w, r, rt.path, c, err)
+			return
+		}
+		out, err := rt.handle(s, c)
+		if err != nil {
+			s.refuse(w, r, rt.path, c, err)
+			return
+		}
+		write(w, out)
+	})
+}
+
+func (s *Server) authenticate(r *http.Request) (session.Principal, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return session.Principal{}, abi.Errorf(abi.CodeUnauthenticated, "exactly one Authorization header is needed")
+	}
+	token, found := strings.CutPrefix(values[0], "Bearer ")
+	if !found {
+		return session.Principal{}, abi.Errorf(abi.CodeUnauthenticated, "the credential must be a bearer token")
+	}
+	id, err := s.o.Policy.Authenticate(token)
+	if err != nil {
+		return session.Principal{}, err
+	}
+	if id.Session != nil {
+		return session.Principal{}, abi.Errorf(abi.CodeForbidden, "a session invokes and does not administer").
+			WithHint("use a principal's token, eco_p_…")
+	}
+	return id.Principal, nil
+}
+
+// allowed holds the principal's role to what the route needs. Policy asks the same again for
+// each change; this keeps the body of a request that cannot succeed from being read.
+func (s *Server) allowed(rt route, c *call) error {
+	if rt.op == "" || rt.path == "/v1/orgs" {
+		return nil // policy decides
+	}
+	org, err := c.org()
+	if err != nil {
+		return err
+	}
+	return policy.Allowed(c.principal, rt.op, org)
+}
+
+// readBody reads what the route takes, bounded, and refuses what it does not take.
+func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
+	limit := int64(maxJSONBody)
+	switch rt.body {
+	case bodyNone:
+		if c.r.ContentLength > 0 || len(c.r.TransferEncoding) > 0 {
+			return abi.Errorf(abi.CodeInvalidRequest, "this operation takes no body")
+		}
+		return nil
+	case bodyModule:
+		limit = s.o.MaxUpload
+	}
+	if c.r.Header.Get("Idempotency-Key") != "" {
+		return abi.Errorf(abi.CodeIdempotencyUnbuilt, "Idempotency-Key is not supported yet")
+	}
+	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || media != rt.body.mediaType() || len(c.r.Header.Values("Content-Type")) != 1 {
+		return abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s", rt.body.mediaType())
+	}
+	for k, v := range params {
+		if rt.body == bodyModule || k != "charset" || !strings.EqualFold(v, "utf-8") {
+			return abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s without parameters", rt.body.mediaType())
+		}
+	}
+	if c.r.Header.Get("Content-Encoding") != "" {
+		return abi.Errorf(abi.CodeUploadUnsupported, "bodies are sent without a content encoding")
+	}
+	if c.r.ContentLength > limit {
+		return abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", limit)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, c.r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	var netErr net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", limit)
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive in time")
+	case err != nil:
+		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive whole: %w", err)
+	}
+	c.body = raw
+	return nil
+}
+
+// decode reads the JSON body strictly into v.
+func (c *call) decode(v any) error { return abi.DecodeStrict(c.body, v) }
+
+// ifMatch is the revision named by If-Match, which a change of an existing object needs.
+func (c *call) ifMatch() (uint64, error) {
+	v := c.r.Header.Get("If-Match")
+	if v == "" {
+		return 0, abi.Errorf(abi.CodePreconditionNeeded, "this change needs an If-Match header").
+			WithHint("send the ETag that GET answered")
+	}
+	n, err := strconv.ParseUint(strings.Trim(v, `"`), 10, 64)
+	if err != nil || len(v) < 3 || v[0] != '"' {
+		return 0, abi.Errorf(abi.CodeInvalidRequest, "If-Match must be one ETag as GET answered it")
+	}
+	return n, nil
+}
+
+func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
+
+// org is the organisation of the request: the one in the path, the one named by ?org=, or the
+// principal's own.
+func (c *call) org() (string, error) {
+	if o := c.r.PathValue("org"); o != "" {
+		return abi.ParseSlug("an organisation", o)
+	}
+	if o := c.r.URL.Query().Get("org"); o != "" {
+		return abi.ParseSlug("an organisation", o)
+	}
+	if c.principal.Org != "" {
+		return c.principal.Org, nil
+	}
+	return "default", nil
+}
+
+func write(w http.ResponseWriter, out *reply) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	for k, v := range out.header {
+		h.Set(k, v)
+	}
+	if out.etag != "" {
+		h.Set("ETag", out.etag)
+	}
+	if out.body == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if raw, isRaw := out.body.(rawBody); isRaw {
+		h.Set("Content-Type", raw.contentType)
+		w.WriteHeader(out.status)
+		_, _ = w.Write(raw.data)
+		return
+	}
+	h.Set("Content-Type", "application/json")
+	w.WriteHeader(out.status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(true)
+	_ = enc.Encode(out.body)
+}
+
+// rawBody is answered as it is.
+type rawBody struct {
+	contentType string
+	data        []byte
+}
+
+// refuse answers and records a request that was refused, whether a handler saw it or not
+// (PF-G1). Policy records its own refusals of changes too, with what was asked for.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, pattern string, c *call, err error) {
+	e := abi.AsError(err)
+	ev := audit.Refused{Code: e.Code, Listener: "admin", Method: r.Method, Route: pattern, Remote: r.RemoteAddr, Detail: e.Message}
+	org := ""
+	if c != nil && c.principal.ID != "" {
+		org = c.principal.Org
+		ev.Subject = &audit.SubjectRef{Kind: "principal", ID: c.principal.ID}
+	}
+	id := s.o.Refusals.Record(r.Context(), org, ev)
+	if e.Code == abi.CodeInternal {
+		s.o.Log.Error("a request failed inside", "auditId", id, "route", pattern, "error", err)
+	}
+	d := problem.From(err, id)
+	h := w.Header()
+	switch d.Status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		h.Set("Retry-After", "1")
+	}
+	h.Set("Content-Type", problem.ContentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(d.Encode())
+}

@@ -1,0 +1,115 @@
+package admin
+
+import (
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/modules"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/host/admission"
+)
+
+// refusedUpload is an upload's refusal with the whole report.
+type refusedUpload struct {
+	refusal *abi.Error
+	report  *admission.Report
+}
+
+func (r refusedUpload) Error() string { return r.refusal.Error() }
+func (r refusedUpload) Unwrap() error { return r.refusal }
+
+// Problems is what the problem document lists.
+func (r refusedUpload) Problems() any { return r.report.Problems }
+
+// uploaded is what an accepted upload answers.
+type uploaded struct {
+	Biome  policy.Biome      `json:"biome"`
+	Report *admission.Report `json:"report"`
+}
+
+// upload admits a module: read, validated and compiled in the confined child, tried once
+// without authority, then stored and recorded. Nothing of a refused module is kept (PF-I2).
+func (s *Server) upload(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	report := s.o.Host.Inspect(c.body)
+	if err := report.Err(); err != nil {
+		return nil, refusedUpload{abi.AsError(err), report}
+	}
+	if err := s.o.Policy.CheckBiome(c.principal, org, report.Manifest); err != nil {
+		return nil, err
+	}
+	report, err = s.o.Host.Admit(c.ctx, c.body)
+	if err != nil {
+		if e := abi.AsError(err); e.Code == abi.CodeModuleRefused {
+			return nil, refusedUpload{e, report}
+		}
+		return nil, err
+	}
+	manifest, err := modules.Manifest(c.body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
+		return nil, err
+	}
+	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{Org: org, Digest: report.Digest, Manifest: manifest})
+	if err != nil {
+		return nil, err
+	}
+	if !isNew {
+		return okTagged(b.Revision, uploaded{b, report})
+	}
+	out, err := created("/v1/biomes/"+b.Name, uploaded{b, report})
+	out.etag = etag(b.Revision)
+	return out, err
+}
+
+func (s *Server) listBiomes(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Biomes(c.principal, org)
+	return page(c, items, err, func(b policy.Biome) string { return b.Name }, nil)
+}
+
+func (s *Server) getBiome(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.o.Policy.Biome(c.principal, org, c.r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(b.Revision, b)
+}
+
+func (s *Server) listUploads(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Uploads(c.principal, org, c.r.PathValue("name"))
+	return page(c, items, err, func(u policy.Upload) string { return u.Digest }, nil)
+}
+
+func (s *Server) disableBiome(c *call) (*reply, error) { return s.setDisabled(c, true) }
+func (s *Server) enableBiome(c *call) (*reply, error)  { return s.setDisabled(c, false) }
+
+func (s *Server) setDisabled(c *call, disabled bool) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.expect()
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.o.Policy.SetBiomeDisabled(c.ctx, c.principal, org, c.r.PathValue("name"), disabled, e)
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(b.Revision, b)
+}

@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"encoding/json"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+)
+
+func (s *Server) listEnvironments(c *call) (*reply, error) {
+	builtin := c.r.URL.Query().Get("builtin")
+	if builtin != "" && builtin != "true" && builtin != "false" {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "builtin must be true or false").At("builtin")
+	}
+	return page(c, s.o.Policy.Environments(), nil, func(e environment.Environment) string { return e.Slug }, func(e environment.Environment) bool {
+		return builtin == "" || e.BuiltIn == (builtin == "true")
+	})
+}
+
+func (s *Server) environment(c *call) (environment.Environment, error) {
+	for _, e := range s.o.Policy.Environments() {
+		if e.Slug == c.r.PathValue("slug") {
+			return e, nil
+		}
+	}
+	return environment.Environment{}, abi.Errorf(abi.CodeNotFound, "there is no environment %s", abi.Quote(c.r.PathValue("slug")))
+}
+
+func (s *Server) getEnvironment(c *call) (*reply, error) {
+	e, err := s.environment(c)
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(e.Revision, e)
+}
+
+// environmentBody is what a client may send back of what it was shown. Everything but the
+// limits must be as it is: a built-in's identity is not editable (X2, P10).
+type environmentBody struct {
+	Slug        string              `json:"slug,omitempty"`
+	Ref         abi.EnvironmentRef  `json:"ref,omitempty"`
+	BuiltIn     *bool               `json:"isBuiltIn,omitempty"`
+	Reach       abi.Reach           `json:"reachCeiling,omitempty"`
+	Enforcement string              `json:"enforcement,omitempty"`
+	MaxData     *abi.Classification `json:"maxDataClassification,omitempty"`
+	Limits      map[string]int64    `json:"limits,omitempty"`
+	Revision    uint64              `json:"revision,omitempty"`
+	Available   *bool               `json:"available,omitempty"`
+}
+
+func (b *environmentBody) sameAs(e *environment.Environment) bool {
+	return (b.Slug == "" || b.Slug == e.Slug) && (b.Ref == "" || b.Ref == e.Ref) && (b.BuiltIn == nil || *b.BuiltIn == e.BuiltIn) &&
+		(b.Reach == 0 || b.Reach == e.Reach) && (b.Enforcement == "" || b.Enforcement == e.Enforcement.String()) &&
+		(b.MaxData == nil || *b.MaxData == e.MaxData)
+}
+
+func (s *Server) putEnvironment(c *call) (*reply, error) {
+	e, err := s.environment(c)
+	if err != nil {
+		return nil, err
+	}
+	// A null ceiling would read as "not configured" while something is enforced (X17).
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(c.body, &raw) == nil && string(raw["maxDataClassification"]) == "null" {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "maxDataClassification is never null").At("/maxDataClassification")
+	}
+	var in environmentBody
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if !in.sameAs(&e) {
+		return nil, abi.Errorf(abi.CodeBuiltInImmutable, "only the limits of a built-in environment can be changed").
+			WithHint("an organisation tightens a ceiling for itself with PUT /v1/orgs/{org}/overrides/{slug}")
+	}
+	expect, err := c.expect()
+	if err != nil {
+		return nil, err
+	}
+	e, err = s.o.Policy.SetEnvironmentLimits(c.ctx, c.principal, e.Ref, in.Limits, expect)
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(e.Revision, e)
+}
+
+func (s *Server) createEnvironment(*call) (*reply, error) {
+	return nil, abi.Errorf(abi.CodeBuiltInImmutable, "the set of built-in environments is closed").
+		WithHint("environments of an organisation's own are not built yet")
+}
+
+func (s *Server) deleteEnvironment(c *call) (*reply, error) {
+	if _, err := s.environment(c); err != nil {
+		return nil, err
+	}
+	return nil, abi.Errorf(abi.CodeBuiltInImmutable, "a built-in environment cannot be removed")
+}
+
+func (s *Server) listOverrides(c *call) (*reply, error) {
+	org, err := abi.ParseSlug("an organisation", c.r.PathValue("org"))
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.Overrides(c.principal, org)
+	return page(c, items, err, func(o environment.Override) string { return string(o.Environment) }, nil)
+}
+
+func (s *Server) putOverride(c *call) (*reply, error) {
+	org, err := abi.ParseSlug("an organisation", c.r.PathValue("org"))
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		MaxData abi.Classification `json:"maxDataClassification"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	ref, err := abi.ParseEnvironmentRef("environment:" + c.r.PathValue("slug"))
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.expect()
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.o.Policy.PutOverride(c.ctx, c.principal, policy.OverrideRequest{Org: org, Environment: ref, MaxData: in.MaxData}, e)
+	if err != nil {
+		return nil, err
+	}
+	return okTagged(o.Revision, o)
+}

@@ -1,0 +1,65 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/guard"
+	"github.com/ecotone-dev/ecotone/gateway/modules"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/refusal"
+	"github.com/ecotone-dev/ecotone/host"
+	"github.com/ecotone-dev/ecotone/host/vault"
+)
+
+// Options are the parts the control plane drives. All are required.
+type Options struct {
+	Policy      *policy.Service
+	Host        *host.Host
+	Modules     *modules.Dir
+	Audit       *audit.Log
+	Refusals    *refusal.Recorder
+	Keyring     *vault.Keyring
+	Guard       *guard.Guard
+	NonceHeader string
+	MaxUpload   int64 // bytes
+	Log         *slog.Logger
+}
+
+// Server is the control plane. It is an http.Handler and safe for concurrent use.
+type Server struct {
+	o    Options
+	http http.Handler
+	doc  []byte
+}
+
+// New makes the server and its document.
+func New(o Options) (*Server, error) {
+	s := &Server{o: o}
+	doc, err := json.Marshal(s.document())
+	if err != nil {
+		return nil, err
+	}
+	s.doc, s.http = doc, s.handler()
+	return s, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.ServeHTTP(w, r) }
+
+// Auditor records policy's changes in the audit log. It implements [policy.Auditor].
+type Auditor struct{ Log *audit.Log }
+
+// Admin records one change before it is made.
+func (a Auditor) Admin(ctx context.Context, e policy.Event) error {
+	kind, _, _ := cutDot(e.Name)
+	_, err := a.Log.Append(context.WithoutCancel(ctx), audit.Event{Org: e.Org, Body: audit.Admin{
+		Operation: e.Name, Actor: e.Principal, Role: e.Role, ObjectKind: kind, Object: e.Target, Fields: e.Fields, Code: e.Code,
+	}})
+	return err
+}
+
+var _ policy.Auditor = Auditor{}

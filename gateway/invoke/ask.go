@@ -1,0 +1,149 @@
+package invoke
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+)
+
+// Explanation is every check of an invocation that was not run.
+type Explanation struct {
+	AuditID     string               `json:"auditId"`
+	Decision    string               `json:"decision"`
+	Code        abi.Code             `json:"code,omitempty"`
+	Subject     abi.Subject          `json:"subject"`
+	Capability  abi.CapabilityRef    `json:"capability"`
+	Environment abi.EnvironmentRef   `json:"environment"`
+	Checks      []gate.Report        `json:"checks"`
+	ReachCheck  string               `json:"reachCheck"`
+	Label       abi.Classification   `json:"label,omitzero"`
+	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
+	Generation  uint64               `json:"policyGeneration"`
+	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
+}
+
+// Explain judges an invocation of the caller's own and runs nothing. It is recorded.
+func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
+	now := p.o.Now()
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return p.refuse(ctx, nil, &r, refused)
+	}
+	t, refused := parseTerms(&r, now)
+	if refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	c := &attempt{p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t, snapshot: p.o.Policy.Snapshot()}
+	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
+	if refused := c.checkInputSize(); refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	denial := c.decide()
+	e := Explanation{
+		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
+		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
+		Generation: c.decision.Generation, Suggestions: c.suggestions(),
+	}
+	if c.decision.ReachDeferred {
+		e.ReachCheck = "deferred"
+	}
+	if denial != nil {
+		e.Code = denial.Code
+	}
+	_, err := p.o.Audit.Append(context.WithoutCancel(ctx), audit.Event{Org: s.Org, ID: c.id, Body: audit.Admin{
+		Operation: "invocation.explained", Actor: string(s.Subject), ObjectKind: "capability", Object: string(t.ref), Code: e.Code,
+	}})
+	if err != nil {
+		return p.unrecorded(c.id, err)
+	}
+	return jsonAnswer(http.StatusOK, e)
+}
+
+// Invocation shows one row of the caller's own session, as far as the session is cleared.
+// Somebody else's row and no row are the same answer.
+func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer {
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return p.refuse(ctx, nil, &r, refused)
+	}
+	row, err := p.o.Audit.Get(ctx, s.Org, id)
+	if e := abi.AsError(err); e != nil && e.Code != abi.CodeNotFound && e.Code != abi.CodeInvalidRequest {
+		return p.refuse(ctx, s, &r, e)
+	}
+	if err != nil || row.Decision == nil || row.Decision.Session != s.ID {
+		return p.refuse(ctx, s, &r, noInvocation())
+	}
+	return jsonAnswer(http.StatusOK, row.View(s.Clearance))
+}
+
+// Cancel asks a running invocation of the caller's own session to end. The answer says that
+// it was requested: that it ended is in its row.
+func (p *Pipeline) Cancel(ctx context.Context, r Request, id string) Answer {
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return p.refuse(ctx, nil, &r, refused)
+	}
+	live := p.live.get(id)
+	if live == nil || live.session != s.ID {
+		return p.refuse(ctx, s, &r, noInvocation().WithHint("only a running invocation of this session can be cancelled"))
+	}
+	live.stop(abi.Errorf(abi.CodeCanceled, "the invocation was cancelled by its caller"))
+	a := jsonAnswer(http.StatusAccepted, map[string]string{"invocation": id, "cancel": "requested"})
+	a.Invocation = id
+	return a
+}
+
+func noInvocation() *abi.Error {
+	return abi.Errorf(abi.CodeNotFound, "there is no such invocation of this session")
+}
+
+// Capability is what a caller is shown of something it may invoke.
+type Capability struct {
+	Biome string `json:"biome"` // provenance, stamped by the gateway
+	*abi.Descriptor
+}
+
+// Capabilities lists what the caller may invoke now, in order of refs, and nothing else: what is
+// denied is absent, not flagged.
+func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return p.refuse(ctx, nil, &r, refused)
+	}
+	snapshot := p.o.Policy.Snapshot()
+	items := []Capability{}
+	for _, org := range []string{s.Org, gate.SystemOrg} {
+		o := snapshot.Orgs[org]
+		if o == nil {
+			continue
+		}
+		for ref := range o.Routes {
+			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
+			f.Schema = gate.Satisfied
+			if d := gate.Decide(snapshot, f); d.Verdict == gate.Allow && d.Owner == org {
+				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor})
+			}
+		}
+		if s.Org == gate.SystemOrg {
+			break
+		}
+	}
+	slices.SortFunc(items, func(a, b Capability) int { return cmp.Compare(a.Ref, b.Ref) })
+	return jsonAnswer(http.StatusOK, map[string]any{"items": items})
+}
+
+func jsonAnswer(status int, v any) Answer {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		d := problem.From(err, "")
+		return Answer{Problem: &d}
+	}
+	return Answer{Status: status, Output: raw}
+}

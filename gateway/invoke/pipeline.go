@@ -1,0 +1,315 @@
+package invoke
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/catalogue"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/refusal"
+	"github.com/ecotone-dev/ecotone/gateway/schema"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/host"
+	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+)
+
+// Options are the parts an invocation passes through. All but Now are required.
+type Options struct {
+	Policy    *policy.Service
+	Catalogue catalogue.Catalogue
+	Host      *host.Host
+	Audit     *audit.Log
+	Refusals  *refusal.Recorder
+	Schemas   *schema.Cache
+	Services  boundary.Services // Journal, Children and Audit are the pipeline's own
+	// Workspace makes a session's workspace with a root of the given label, or finds it there.
+	Workspace func(ctx context.Context, id string, root abi.Classification) error
+	Limits    abi.Limits        // of the server: running and waiting invocations
+	Log       *slog.Logger
+	Now       func() time.Time // nil: time.Now
+}
+
+// Pipeline is safe for concurrent use.
+type Pipeline struct {
+	o     Options
+	slots *slots
+	live  *live
+	ids   *ids
+	rooms sync.Map // workspaces that were made or found by this process
+}
+
+// New makes a pipeline.
+func New(o Options) *Pipeline {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	p := &Pipeline{
+		o: o, live: newLive(), ids: newIDs(),
+		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting)),
+	}
+	p.o.Services.Journal = journal{o.Audit}
+	p.o.Services.Children = children{p}
+	p.o.Services.Audit = rows{o.Audit}
+	return p
+}
+
+// Invoke takes one request to its answer.
+func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
+	now := p.o.Now()
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return p.refuse(ctx, nil, &r, refused)
+	}
+	t, refused := parseTerms(&r, now)
+	if refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	c := &attempt{
+		p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t,
+		snapshot: p.o.Policy.Snapshot(),
+	}
+	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
+	if refused := c.checkInputSize(); refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	if denial := c.decide(); denial != nil {
+		return c.deny(ctx, denial)
+	}
+	return c.run(ctx)
+}
+
+// attempt is one invocation on its way: of a caller, or of a guest.
+type attempt struct {
+	p        *Pipeline
+	id       string
+	face     string
+	session  *session.Session // nil for a child
+	parent   *running         // nil for a caller's
+	input    []byte
+	terms    terms
+	snapshot *gate.Snapshot
+	facts    *gate.Facts
+	decision gate.Decision
+}
+
+// checkInputSize holds the input to the environment's limit before anything looks at it.
+func (c *attempt) checkInputSize() *abi.Error {
+	env := c.snapshot.Environment(c.facts.Environment)
+	if env == nil {
+		return nil // the gate refuses it
+	}
+	if most := env.Limits.Get(abi.LimitInputBytes); int64(len(c.input)) > most {
+		return abi.Errorf(abi.CodeInputLimit, "the input has %d bytes; this environment takes %d", len(c.input), most)
+	}
+	return nil
+}
+
+// decide asks the gate. The input is judged only when everything before it passed, and is
+// never coerced (X59).
+func (c *attempt) decide() *abi.Error {
+	c.decision = gate.Decide(c.snapshot, c.facts)
+	if !c.decision.Pending {
+		return c.decision.Err()
+	}
+	violation := c.judgeInput()
+	c.facts.Schema = gate.Satisfied
+	if violation != nil {
+		c.facts.Schema = gate.Violated
+	}
+	c.decision = gate.Decide(c.snapshot, c.facts)
+	if violation != nil && c.decision.Code == abi.CodeInputSchema {
+		return violation
+	}
+	return c.decision.Err()
+}
+
+func (c *attempt) judgeInput() *abi.Error {
+	s, err := c.p.o.Schemas.Compile(c.decision.Descriptor.InputSchema)
+	if err == nil {
+		err = s.Validate(c.input)
+	}
+	if err != nil {
+		return abi.AsError(err)
+	}
+	return nil
+}
+
+// deny records a refusal and answers it: durable first.
+func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
+	err := c.recordDecision(ctx, denial, true)
+	if err != nil {
+		return c.p.unrecorded(c.id, err)
+	}
+	d := c.denial(denial)
+	return Answer{Invocation: c.id, Problem: &d}
+}
+
+// run runs an allowed invocation of a caller: it takes a place and waits for one if it must.
+func (c *attempt) run(ctx context.Context) Answer {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	live := &running{
+		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared, cancel: cancel,
+	}
+	if refused := c.p.live.add(live); refused != nil {
+		return c.deny(ctx, refused)
+	}
+	defer c.p.live.remove(c.id)
+	waitCtx, stopWaiting := context.WithDeadline(ctx, c.deadline())
+	release, refused := c.p.slots.take(waitCtx)
+	stopWaiting()
+	if refused != nil {
+		return c.deny(ctx, refused)
+	}
+	defer release()
+	out := c.execute(ctx, live)
+	if out.unrecorded != nil {
+		return c.p.unrecorded(c.id, out.unrecorded)
+	}
+	return c.answer(out)
+}
+
+// deadline is when waiting for a place stops making sense.
+func (c *attempt) deadline() time.Time {
+	env := c.snapshot.Environment(c.facts.Environment)
+	d := c.facts.Now.Add(time.Duration(env.Limits.Get(abi.LimitWall)) * time.Millisecond)
+	if !c.terms.deadline.IsZero() && c.terms.deadline.Before(d) {
+		d = c.terms.deadline
+	}
+	return d
+}
+
+// result is how an execution ended, as its receiver may see it.
+type result struct {
+	output     []byte
+	err        *abi.Error
+	guest      *boundary.GuestError
+	label      abi.Classification
+	unrecorded error // the audit could not be written: nothing is answered but that
+}
+
+// execute is the middle that callers' and guests' invocations share: authority, run, output
+// checks, label, outcome. The decision must be an allow.
+func (c *attempt) execute(ctx context.Context, live *running) result {
+	a := c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
+	if a == nil {
+		return result{unrecorded: abi.Errorf(abi.CodeInternal, "an allowed invocation has no authority")}
+	}
+	if err := c.p.room(ctx, a.Spec()); err != nil {
+		return result{unrecorded: err}
+	}
+	// The decision is in the log's order before the run, and durable with whatever comes
+	// first: the intent of an effect, or the outcome.
+	if err := c.recordDecision(ctx, nil, false); err != nil {
+		return result{unrecorded: err}
+	}
+	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
+	defer cancel()
+	inv := boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services})
+	outcome := c.p.o.Host.Run(ctx, inv)
+	c.judgeOutput(&outcome)
+	c.settleLabel(&outcome)
+	released := outcome.Err == nil
+	if err := c.p.release(ctx, c, &outcome); err != nil {
+		outcome.Output, outcome.Guest, outcome.Err, outcome.Cause = nil, nil, err, err
+		released = false
+	}
+	if err := c.recordOutcome(ctx, &outcome, released); err != nil {
+		return result{unrecorded: err}
+	}
+	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: outcome.Label}
+}
+
+// room makes the session's workspace when an invocation first needs it. Names in its root are
+// as sensitive as the space's floor.
+func (p *Pipeline) room(ctx context.Context, spec *authority.Spec) error {
+	if spec.Workspace == "" {
+		return nil
+	}
+	if _, known := p.rooms.Load(spec.Workspace); known {
+		return nil
+	}
+	if err := p.o.Workspace(ctx, spec.Workspace, spec.Floor); err != nil {
+		return err
+	}
+	p.rooms.Store(spec.Workspace, true)
+	return nil
+}
+
+// judgeOutput holds the output to the capability's own schema: what comes back is untrusted too
+// (H14).
+func (c *attempt) judgeOutput(o *host.Outcome) {
+	if o.Err != nil {
+		return
+	}
+	s, err := c.p.o.Schemas.Compile(c.decision.Descriptor.OutputSchema)
+	if err == nil {
+		err = s.Validate(o.Output)
+	}
+	if err != nil {
+		e := abi.Errorf(abi.CodeOutputInvalid, "the output does not satisfy the capability's schema: %w", err)
+		o.Err, o.Cause, o.Output = e, e, nil
+	}
+}
+
+// settleLabel joins what the capability declares of its output into the label: a declaration
+// raises, never lowers (X22). Above the ceiling or the clearance nothing of the outcome leaves.
+func (c *attempt) settleLabel(o *host.Outcome) {
+	o.Label = abi.Join(o.Label, c.decision.Descriptor.OutputClassification)
+	clearance := abi.Meet(c.decision.Ceiling, c.facts.Clearance.Sink())
+	if o.Label.FlowsTo(clearance) {
+		return
+	}
+	withheld := abi.Errorf(abi.CodeClassificationFlow, "the answer is %s; this session may receive up to %s", o.Label, clearance)
+	if o.Cause == nil {
+		o.Cause = withheld
+	}
+	o.Err, o.Output, o.Guest = withheld, nil, nil
+}
+
+// release joins the label of what leaves into the session's mark, durably and before it leaves (S3). A
+// withheld answer is one constant document and carries nothing.
+func (p *Pipeline) release(ctx context.Context, c *attempt, o *host.Outcome) *abi.Error {
+	if c.parent != nil || (o.Err != nil && o.Err.Code == abi.CodeClassificationFlow) {
+		return nil
+	}
+	if err := p.o.Policy.Release(context.WithoutCancel(ctx), c.facts.Session, o.Label); err != nil {
+		return abi.AsError(err)
+	}
+	return nil
+}
+
+func (c *attempt) answer(r result) Answer {
+	if r.err == nil {
+		return Answer{Invocation: c.id, Output: r.output, Label: r.label}
+	}
+	d := c.failure(r)
+	if d.Code == abi.CodeClassificationFlow {
+		return Answer{Invocation: c.id, Problem: &d} // not even the label: the document is constant
+	}
+	return Answer{Invocation: c.id, Problem: &d, Label: r.label}
+}
+
+// unrecorded answers an invocation whose decision or outcome could not be written: the one
+// thing that may be said is that (G5).
+func (p *Pipeline) unrecorded(id string, err error) Answer {
+	p.o.Log.Error("the audit log cannot be written", "invocation", id, "error", err)
+	d := problem.From(abi.AsError(err), id)
+	return Answer{Invocation: id, Problem: &d}
+}
+
+// Drain stops new invocations, waits for the running ones until ctx ends, then tells them to
+// stop and waits for grace more.
+func (p *Pipeline) Drain(ctx context.Context, grace time.Duration) error {
+	return p.live.drain(ctx, grace)
+}
+
+// Running counts the invocations that run or wait.
+func (p *Pipeline) Running() int { return p.live.count() }

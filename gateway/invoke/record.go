@@ -1,0 +1,170 @@
+package invoke
+
+import (
+	"context"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/host"
+)
+
+// recordDecision appends the decision with the whole envelope (X28, X48). A denial is waited
+// for; an allow is durable with the entry that follows it.
+func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bool) error {
+	envelope, err := c.envelope()
+	if err != nil {
+		return err
+	}
+	d := audit.Decided{
+		Envelope: envelope, Verdict: audit.VerdictAllow,
+		Biome: c.decision.Biome, Digest: c.decision.Digest, Generation: c.decision.Generation, Grants: c.decision.Grants(),
+		ReachCheck: "enforced", Reach: c.decision.Reach,
+		Declared: c.terms.declared, Label: c.decision.Start, Ceiling: c.decision.Ceiling, Clearance: c.facts.Clearance,
+	}
+	if c.decision.ReachDeferred {
+		d.ReachCheck = "deferred"
+	}
+	for _, r := range c.decision.Explain() {
+		d.Checks = append(d.Checks, audit.Check{Name: r.Check, Verdict: r.State.String(), Code: r.Code})
+	}
+	if denial != nil {
+		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
+		for _, s := range c.suggestions() {
+			d.Suggestions = append(d.Suggestions, audit.Suggestion{Kind: s.Kind, Detail: s.Detail})
+		}
+	}
+	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: d}
+	ctx = context.WithoutCancel(ctx) // a caller that leaves does not leave a gap
+	if !wait {
+		return c.p.o.Audit.AppendAsync(ctx, ev)
+	}
+	_, err = c.p.o.Audit.Append(ctx, ev)
+	return err
+}
+
+func (c *attempt) envelope() (audit.Envelope, error) {
+	digest, err := c.p.o.Audit.Digest(c.facts.Org, c.input)
+	if err != nil {
+		return audit.Envelope{}, err
+	}
+	e := audit.Envelope{
+		Subject: audit.RefOf(c.facts.Subject), CallerKind: string(c.facts.Subject.Kind()), Origin: c.face,
+		Space: c.facts.Space, Environment: c.facts.Environment, Capability: c.facts.Capability,
+		Session: c.facts.Session, Workspace: c.facts.Workspace, Trace: c.terms.trace,
+		InputDigest: digest, InputBytes: int64(len(c.input)),
+	}
+	if c.facts.User != "" {
+		u := audit.RefOf(c.facts.User)
+		e.User = &u
+	}
+	if c.parent != nil {
+		e.Parent, e.CallerKind = c.parent.id, string(abi.SubjectBiome)
+	}
+	return e, nil
+}
+
+// recordOutcome appends the outcome and the receipt, durably: nothing is answered before. A
+// child's outcome is durable with its parent's, which comes later in the log.
+func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool) error {
+	r := &o.Receipt
+	ended := audit.Ended{
+		Outcome: audit.OutcomeCompleted, Released: released, Label: o.Label, OutputBytes: int64(len(o.Output)),
+		DurationMS: r.Took.Milliseconds(), PeakMemory: r.PeakMemory, HostCalls: r.HostCalls,
+	}
+	if o.Cause != nil {
+		ended.Outcome, ended.Code = audit.OutcomeFailed, o.Cause.Code
+	}
+	for _, l := range r.Logs {
+		ended.LogBytes += int64(len(l.Text))
+	}
+	for _, l := range r.Lines {
+		ended.Lines = append(ended.Lines, audit.Line{
+			Line: int(l.Call), Function: l.Function, Target: l.Target, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
+		})
+	}
+	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: ended}
+	ctx = context.WithoutCancel(ctx)
+	if c.parent != nil {
+		return c.p.o.Audit.AppendAsync(ctx, ev)
+	}
+	_, err := c.p.o.Audit.Append(ctx, ev)
+	return err
+}
+
+// refuse answers and records a request that became no invocation (PF-G1). s is nil when nobody is known.
+func (p *Pipeline) refuse(ctx context.Context, s *session.Session, r *Request, why *abi.Error) Answer {
+	d := problem.From(why, p.recordRefusal(ctx, s, r, why))
+	return Answer{Problem: &d}
+}
+
+// Refused is refuse for a listener that turned a request away itself.
+func (p *Pipeline) Refused(ctx context.Context, r Request, why *abi.Error) problem.Document {
+	return problem.From(why, p.recordRefusal(ctx, nil, &r, why))
+}
+
+func (p *Pipeline) recordRefusal(ctx context.Context, s *session.Session, r *Request, why *abi.Error) string {
+	ev := audit.Refused{
+		Code: why.Code, Listener: "invoke", Method: r.Method, Route: r.Route, Remote: r.Remote, Detail: why.Message,
+	}
+	if s == nil {
+		return p.o.Refusals.Record(ctx, "", ev)
+	}
+	ref := audit.RefOf(s.Subject)
+	ev.Subject = &ref
+	return p.o.Refusals.Record(ctx, s.Org, ev)
+}
+
+// denial is the problem document of a decision against the caller (X46).
+func (c *attempt) denial(why *abi.Error) problem.Document {
+	d := problem.From(why, c.id)
+	d.Subject = &problem.Subject{Kind: c.facts.Subject.Kind(), Ref: string(c.facts.Subject)}
+	d.Capability, d.Environment = string(c.facts.Capability), string(c.facts.Environment)
+	d.Decision = string(audit.VerdictDeny)
+	d.Hint = why.Hint
+	for _, r := range c.decision.Explain() {
+		if r.State == gate.Failed {
+			info, _ := r.Code.Info()
+			d.Reasons = append(d.Reasons, problem.Reason{Code: r.Code, Detail: info.Meaning})
+		}
+	}
+	if len(d.Reasons) == 0 {
+		d.Reasons = []problem.Reason{{Code: why.Code, Detail: why.Message}}
+	}
+	d.Suggestions = c.suggestions()
+	return d
+}
+
+// suggestions says, for each failed check, what would help; done by someone who may, it makes
+// the same call pass that check.
+func (c *attempt) suggestions() []problem.Suggestion {
+	var out []problem.Suggestion
+	seen := map[string]bool{}
+	for _, r := range c.decision.Explain() {
+		if r.State != gate.Failed || r.Suggest == "" || seen[r.Suggest] {
+			continue
+		}
+		seen[r.Suggest] = true
+		out = append(out, problem.Suggestion{
+			Kind: r.Suggest, Capability: string(c.facts.Capability), Environment: string(c.facts.Environment),
+			Subject: string(c.facts.Subject), Detail: "for the check " + r.Check,
+		})
+	}
+	return out
+}
+
+// failure is the problem document of a run that ended badly, as its receiver may see it.
+func (c *attempt) failure(r result) problem.Document {
+	if r.err.Code == abi.CodeClassificationFlow {
+		return problem.Withheld(c.id)
+	}
+	d := problem.From(r.err, c.id)
+	d.Capability, d.Environment = string(c.facts.Capability), string(c.facts.Environment)
+	if r.guest != nil {
+		d.Guest = &problem.Guest{Code: r.guest.Code, Message: r.guest.Message}
+		d.Detail = "the capability answered with an error of its own"
+	}
+	return d
+}

@@ -1,0 +1,111 @@
+package invoke
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/session"
+)
+
+// Request is what a caller sent, unparsed. Nothing in it names an environment, a space or a
+// subject: those come from the session (X27).
+type Request struct {
+	Face          string // which door it came through: http …
+	Authorization string
+	Ref           string
+	Input         []byte // the pipeline's from here on
+
+	Classification    string
+	HasClassification bool
+	DeadlineMS        string
+	HasDeadline       bool
+
+	Proxied bool   // a reverse proxy's headers were present (S19)
+	Trace   string // traceparent
+	Method  string
+	Route   string
+	Remote  string
+}
+
+// Answer is what goes back. Exactly one of Output and Problem is set.
+type Answer struct {
+	Invocation string // ULID; "" when the request never became an invocation
+	Status     int    // 0 is 200
+	Output     []byte
+	Label      abi.Classification
+	Problem    *problem.Document
+}
+
+const bearer = "Bearer "
+
+// authenticate finds the session a request speaks for.
+func (p *Pipeline) authenticate(r *Request) (*session.Session, *abi.Error) {
+	token, ok := strings.CutPrefix(r.Authorization, bearer)
+	if !ok {
+		return nil, abi.Errorf(abi.CodeUnauthenticated, "the request carries no bearer token").
+			WithHint("send Authorization: Bearer eco_s_…, the token of a session")
+	}
+	id, err := p.o.Policy.Authenticate(token)
+	if err != nil {
+		return nil, abi.AsError(err)
+	}
+	if id.Session == nil {
+		return nil, abi.Errorf(abi.CodeForbidden, "a principal administers and does not invoke").
+			WithHint("open a session on the control plane and use its token")
+	}
+	if id.Session.Dev && r.Proxied {
+		return nil, abi.Errorf(abi.CodeForwardedRefused, "development sessions are not served through a proxy")
+	}
+	return id.Session, nil
+}
+
+// terms are the parts of a request that a caller may choose.
+type terms struct {
+	ref      abi.CapabilityRef
+	declared abi.Classification // invalid: nothing was declared
+	deadline time.Time          // zero: only the limits bind
+	trace    string
+}
+
+// maxDeadline bounds what a caller may ask for; the environment's own limit is lower.
+const maxDeadline = 10 * time.Minute
+
+func parseTerms(r *Request, now time.Time) (terms, *abi.Error) {
+	var t terms
+	ref, err := abi.ParseCapabilityRef(r.Ref)
+	if err != nil {
+		return t, abi.AsError(err)
+	}
+	t.ref = ref
+	if r.HasClassification {
+		if t.declared, err = abi.ParseClassification(r.Classification); err != nil {
+			return t, abi.AsError(err).At("Ecotone-Classification")
+		}
+	}
+	if r.HasDeadline {
+		ms, err := strconv.ParseUint(r.DeadlineMS, 10, 32)
+		d := time.Duration(ms) * time.Millisecond
+		if err != nil || d < time.Millisecond || d > maxDeadline || strconv.FormatUint(ms, 10) != r.DeadlineMS {
+			return t, abi.Errorf(abi.CodeInvalidRequest, "Ecotone-Deadline-Ms must be a whole number from 1 to %d", maxDeadline.Milliseconds()).
+				At("Ecotone-Deadline-Ms")
+		}
+		t.deadline = now.Add(d)
+	}
+	t.trace = traceID(r.Trace)
+	return t, nil
+}
+
+// traceparent is the W3C Trace Context header, version 00.
+var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// traceID is the trace a caller belongs to, or "": a malformed header starts no trace.
+func traceID(header string) string {
+	if m := traceparent.FindStringSubmatch(header); m != nil && strings.Trim(m[1], "0") != "" {
+		return m[1]
+	}
+	return ""
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// keyBytes is the length of a key file.
+const keyBytes = 32
+
+// loadKey reads a key file, or makes it on the first start. A key that others can read is
+// refused: it would protect nothing.
+func loadKey(path string) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		key := make([]byte, keyBytes)
+		rand.Read(key) // never fails: the process ends without randomness
+		_, err = f.Write(key)
+		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+			return nil, err
+		}
+		return key, nil
+	case !errors.Is(err, fs.ErrExist):
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, abi.Errorf(abi.CodeNotReady, "a key file can be read by others").WithHint("chmod 600 the files below DIR/keys")
+	}
+	key, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(key) != keyBytes {
+		return nil, abi.Errorf(abi.CodeNotReady, "a key file does not have %d bytes", keyBytes)
+	}
+	return key, nil
+}
+
+// writeToken leaves a token for the operator, who is the only one that can read it.
+func writeToken(path, token string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(token + "\n")
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -1,0 +1,397 @@
+// Package server puts the gateway together: it opens the data directory, starts the three
+// listeners and takes them down again.
+//
+// It promises one order. Opening: schema, store, keys, audit, recovery, policy, host, faces;
+// whatever fails closes what was opened. Serving starts only when all of it stands. Stopping:
+// not ready, no new invocations, running ones end or are told to, listeners, then the parts in
+// reverse. It refuses to know any rule: it only hands parts to each other.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/admin"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/catalogue"
+	"github.com/ecotone-dev/ecotone/gateway/data"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/guard"
+	"github.com/ecotone-dev/ecotone/gateway/invoke"
+	"github.com/ecotone-dev/ecotone/gateway/keyspace"
+	"github.com/ecotone-dev/ecotone/gateway/modules"
+	"github.com/ecotone-dev/ecotone/gateway/ops"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/refusal"
+	"github.com/ecotone-dev/ecotone/gateway/schema"
+	"github.com/ecotone-dev/ecotone/gateway/store"
+	"github.com/ecotone-dev/ecotone/gateway/store/badger"
+	"github.com/ecotone-dev/ecotone/gateway/version"
+	"github.com/ecotone-dev/ecotone/host"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/files"
+	"github.com/ecotone-dev/ecotone/host/network"
+	"github.com/ecotone-dev/ecotone/host/vault"
+)
+
+// Options configure a [Server].
+type Options struct {
+	Dir            string
+	Dev            bool // only on loopback, and on a directory made under --dev
+	Listen         string
+	AdminListen    string
+	OpsListen      string
+	HostNames      []string // other names the listeners answer to
+	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
+	KeyFile        string   // master key; "" is DIR/keys/master
+	Limits         abi.Limits
+	DrainTimeout   time.Duration
+	Log            *slog.Logger
+
+	// Catalogue wraps the catalogue; nil leaves it as it is. Tests stop and slow it here.
+	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
+	// Resolver replaces the network's name resolution; nil asks the system. For tests.
+	Resolver network.Resolver
+}
+
+// Server is an opened gateway. Run it once; Close it if it is not run.
+type Server struct {
+	o       Options
+	closers []func() error // in the order of opening
+
+	store    store.Store
+	policy   *policy.Service
+	audit    *audit.Log
+	host     *host.Host
+	pipeline *invoke.Pipeline
+	refusals *refusal.Recorder
+	listen   [3]net.Listener // data, admin, ops
+	data     *data.Server
+	admin    *http.Server
+	ops      *http.Server
+	draining atomic.Bool
+}
+
+// drainGrace is how long invocations have to stop once they are told to.
+const drainGrace = 2 * time.Second
+
+// schemasKept bounds the compiled input and output schemas in memory.
+const schemasKept = 2048
+
+// maxConnections bounds the data plane's connections at once.
+const maxConnections = 4096
+
+// Open opens the data directory and the listeners. Nothing is served before [Server.Run].
+func Open(ctx context.Context, o Options) (_ *Server, err error) {
+	s := &Server{o: o}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	if s.o.DrainTimeout <= 0 {
+		s.o.DrainTimeout = 10 * time.Second
+	}
+	if err := s.bind(); err != nil {
+		return nil, err
+	}
+	st, err := badger.Open(o.Dir, o.Dev)
+	if err != nil {
+		return nil, err
+	}
+	s.store = st
+	s.closing(st.Close)
+	if o.Dev && !st.Dev() {
+		return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "--dev works only on a data directory that was made under --dev").
+			WithHint("give another --data, or leave --dev out")
+	}
+	keyFile := o.KeyFile
+	if keyFile == "" {
+		keyFile = filepath.Join(o.Dir, "keys", "master")
+	}
+	keyring, err := vault.LoadKeyring(keyFile, o.KeyFile == "")
+	if err != nil {
+		return nil, err
+	}
+	cacheKey, err := loadKey(filepath.Join(o.Dir, "keys", "cache"))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openAudit(ctx); err != nil {
+		return nil, err
+	}
+	s.policy, err = policy.Open(ctx, st, policy.Options{
+		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.bootstrap(ctx); err != nil {
+		return nil, err
+	}
+	originals, err := modules.Open(filepath.Join(o.Dir, "modules"))
+	if err != nil {
+		return nil, err
+	}
+	if err := originals.Sweep(); err != nil {
+		return nil, err
+	}
+	s.host, err = host.New(ctx, host.Options{
+		Dir: o.Dir, Key: cacheKey, Limits: o.Limits, Source: originals.Get, Log: o.Log,
+		Schema: func(raw json.RawMessage) error { return schema.Check(raw) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.closing(s.host.Close)
+	services, workspaces, err := s.services(st, keyring)
+	if err != nil {
+		return nil, err
+	}
+	cat := catalogue.Catalogue(&catalogue.Stored{Store: st})
+	if o.Catalogue != nil {
+		cat = o.Catalogue(cat)
+	}
+	s.pipeline = invoke.New(invoke.Options{
+		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
+		Schemas: schema.NewCache(schemasKept), Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
+	})
+	return s, s.faces(originals, keyring, cat)
+}
+
+func (s *Server) closing(f func() error) { s.closers = append(s.closers, f) }
+
+// bind takes the addresses first: a second server must fail before it touches the data.
+func (s *Server) bind() error {
+	for i, address := range []string{s.o.Listen, s.o.AdminListen, s.o.OpsListen} {
+		ln, err := net.Listen("tcp", address)
+		if err != nil {
+			return abi.Errorf(abi.CodeNotReady, "cannot listen on %s: %w", address, err).WithHint("another process may have the port")
+		}
+		s.listen[i] = ln
+		s.closing(func() error {
+			if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			return nil
+		})
+		a, err := netip.ParseAddrPort(ln.Addr().String())
+		if err != nil || !a.Addr().IsLoopback() {
+			return abi.Errorf(abi.CodeNotReady, "%s is not a loopback address, and there is no TLS", address).
+				WithHint("listen on 127.0.0.1 or [::1] and put a TLS terminator in front")
+		}
+	}
+	return nil
+}
+
+func (s *Server) openAudit(ctx context.Context) error {
+	log, err := audit.Open(audit.Options{Dir: s.o.Dir, Reserve: s.o.Limits.Get(abi.LimitDiskReserve)})
+	if err != nil {
+		return err
+	}
+	s.audit = log
+	s.closing(log.Close)
+	n, err := log.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		s.o.Log.Warn("invocations were interrupted by the end of the process before", "count", n)
+	}
+	s.refusals = refusal.New(log, s.o.Log)
+	s.closing(func() error { s.refusals.Close(); return nil })
+	_, err = log.Append(ctx, audit.Event{Body: audit.System{Event: "started", Version: version.Version}})
+	return err
+}
+
+func (s *Server) bootstrap(ctx context.Context) error {
+	first, err := s.policy.Bootstrap(ctx)
+	if err != nil {
+		return err
+	}
+	for name, token := range map[string]string{"operator.token": first.OperatorToken, "dev.token": first.DevToken} {
+		if token == "" {
+			continue
+		}
+		if err := writeToken(filepath.Join(s.o.Dir, name), token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealed shows the vault the sealed records of policy, and nothing else of it.
+type sealed struct{ policy *policy.Service }
+
+// Lookup implements [vault.Records].
+func (r sealed) Lookup(_ context.Context, org, name string) (vault.Record, error) {
+	rec, ok := r.policy.SealedSecret(org, name)
+	if !ok || rec.Removed {
+		return vault.Record{}, abi.Errorf(abi.CodeNotFound, "there is no such secret")
+	}
+	return recordOf(rec)
+}
+
+func recordOf(rec grant.Secret) (vault.Record, error) {
+	out := vault.Record{Version: rec.Version}
+	if err := json.Unmarshal(rec.Uses, &out.Uses); err != nil {
+		return vault.Record{}, abi.Errorf(abi.CodeInternal, "a secret's uses do not decode: %w", err)
+	}
+	if err := json.Unmarshal(rec.Sealed, &out.Sealed); err != nil {
+		return vault.Record{}, abi.Errorf(abi.CodeInternal, "a sealed secret does not decode: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Server) services(st *badger.Store, keyring *vault.Keyring) (boundary.Services, *files.Service, error) {
+	secrets := vault.New(keyring, sealed{s.policy})
+	client := network.New(network.Options{
+		AllowLoopback: s.o.EgressLoopback, Listeners: s.addresses, Resolver: s.o.Resolver, Secrets: secrets,
+	})
+	s.closing(func() error { client.Close(); return nil })
+	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(st))
+	if err != nil {
+		return boundary.Services{}, nil, err
+	}
+	s.closing(workspaces.Close)
+	return boundary.Services{Files: workspaces, KV: keyspace.New(st), HTTP: client, Signer: secrets}, workspaces, nil
+}
+
+func (s *Server) addresses() []netip.AddrPort {
+	var out []netip.AddrPort
+	for _, ln := range s.listen {
+		if a, err := netip.ParseAddrPort(ln.Addr().String()); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catalogue.Catalogue) error {
+	guardOf := func(i int) *guard.Guard { return guard.New(s.listen[i].Addr(), s.o.HostNames, network.Nonce()) }
+	s.data = data.New(data.Options{
+		Pipeline: s.pipeline, Guard: guardOf(0), NonceHeader: network.NonceHeader,
+		MaxBodyBytes: abi.LimitInputBytes.Info().Hard, MaxConns: maxConnections,
+	})
+	control, err := admin.New(admin.Options{
+		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
+		Guard: guardOf(1), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	s.admin = admin.HTTPServer(control, s.o.Log)
+	s.ops = admin.HTTPServer(ops.Handler(guardOf(2), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
+	return nil
+}
+
+// Addresses returns where the data plane, the control plane and the ops listener are.
+func (s *Server) Addresses() (invoke, admin, ops string) {
+	return s.listen[0].Addr().String(), s.listen[1].Addr().String(), s.listen[2].Addr().String()
+}
+
+// ready is the line that says that the server serves.
+type ready struct {
+	Event  string `json:"event"`
+	Invoke string `json:"invoke"`
+	Admin  string `json:"admin"`
+	Ops    string `json:"ops"`
+	Dev    bool   `json:"dev"`
+}
+
+// Run serves until ctx ends, prints the ready line to out when it does, and closes everything.
+func (s *Server) Run(ctx context.Context, out io.Writer) error {
+	failed := make(chan error, 3)
+	go func() { failed <- s.data.Serve(s.listen[0]) }()
+	go func() { failed <- ignoreClosed(s.admin.Serve(s.listen[1])) }()
+	go func() { failed <- ignoreClosed(s.ops.Serve(s.listen[2])) }()
+	line := ready{Event: "ready", Dev: s.o.Dev}
+	line.Invoke, line.Admin, line.Ops = s.Addresses()
+	line.Invoke, line.Admin, line.Ops = "http://"+line.Invoke, "http://"+line.Admin, "http://"+line.Ops
+	if err := json.NewEncoder(out).Encode(line); err != nil {
+		return errors.Join(err, s.stop())
+	}
+	select {
+	case <-ctx.Done():
+		return s.stop()
+	case err := <-failed:
+		return errors.Join(err, s.stop())
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// stop drains: /readyz goes red, new invocations are refused, running ones end or are told to,
+// then the listeners and the parts are closed.
+func (s *Server) stop() error {
+	s.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
+	defer cancel()
+	err := s.pipeline.Drain(ctx, drainGrace)
+	closeCtx, cancelClose := context.WithTimeout(context.Background(), drainGrace)
+	defer cancelClose()
+	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx))
+	if _, auditErr := s.audit.Append(context.Background(), audit.Event{Body: audit.System{Event: "stopped", Version: version.Version}}); auditErr != nil {
+		err = errors.Join(err, auditErr)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// Close closes what Open opened, in reverse. It is for a server that was not run; Run closes by
+// itself.
+func (s *Server) Close() error {
+	var err error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.closers[i]())
+	}
+	s.closers = nil
+	return err
+}
+
+// checks are the parts that /readyz asks (M58).
+func (s *Server) checks(cat catalogue.Catalogue) []ops.Check {
+	return []ops.Check{
+		{Name: "serving", Probe: func(context.Context) error {
+			if s.draining.Load() {
+				return abi.Errorf(abi.CodeDraining, "the server is shutting down")
+			}
+			return nil
+		}},
+		{Name: "audit", Probe: func(context.Context) error { return s.audit.Err() }},
+		{Name: "store", Probe: func(ctx context.Context) error {
+			return s.store.View(ctx, func(store.Tx) error { return nil })
+		}},
+		{Name: "data", Probe: func(context.Context) error {
+			_, err := os.Stat(filepath.Join(s.o.Dir, "SCHEMA"))
+			return err
+		}},
+		{Name: "catalogue", Probe: func(ctx context.Context) error {
+			_, _, err := cat.Reach(ctx, "default", "", "ready:probe.read@1")
+			return err
+		}},
+	}
+}
+
+func (s *Server) metrics() []ops.Metric {
+	return []ops.Metric{
+		{Name: "ecotone_invocations_running", Help: "Invocations that run or wait.", Kind: "gauge", Value: func() float64 { return float64(s.pipeline.Running()) }},
+		{Name: "ecotone_guest_starts_total", Help: "Invocations for which guest code was entered.", Kind: "counter", Value: func() float64 { return float64(s.host.Started()) }},
+		{Name: "ecotone_policy_generation", Help: "Number of the last policy change.", Kind: "gauge", Value: func() float64 { return float64(s.policy.Snapshot().Generation) }},
+	}
+}
