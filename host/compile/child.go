@@ -26,7 +26,7 @@ const childDescriptors = 64
 
 // selfReport answers kindSelfReport from inside the jail. Only this package's tests set it: the
 // product binary has no such mode.
-var selfReport func() []byte
+var selfReport func(asked string) []byte
 
 // RunIfChild must be the first statement of main, and of TestMain in test binaries that compile.
 // In a process that a [Compiler] started it compiles and exits; elsewhere it returns at once.
@@ -102,7 +102,7 @@ func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
 		if selfReport == nil {
 			return engineFailed("not a kind of request"), ""
 		}
-		a.Self = selfReport()
+		a.Self = selfReport(string(module))
 		return a, ""
 	case kindCompile:
 	default:

@@ -14,10 +14,14 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
-var parentCompiles atomic.Uint64
+var (
+	parentCompiles atomic.Uint64
+	errOtherModule = errors.New("the artifact is the code of other bytes")
+)
 
-// ParentCompiles counts loads of this process after which the engine had written or touched
-// anything in the artifact's directory. It is 0, always; tests and a metric assert it (S14).
+// ParentCompiles counts loads of this process in which the engine went past the point where it
+// would have to compile, as its writing to the artifact's directory shows. It is 0, always; tests
+// and a metric assert it (S14).
 func ParentCompiles() uint64 { return parentCompiles.Load() }
 
 // LoadModule loads an artifact into a runtime of its own (S11), without compiling: if the engine
@@ -34,10 +38,13 @@ func LoadModule(ctx context.Context, config wazero.RuntimeConfig, a *Artifact, m
 		return nil, nil, err
 	}
 	defer release()
-	if a.module != sha256.Sum256(module) {
-		return nil, nil, abi.Errorf(abi.CodeImageNotReady, "the compiled form belongs to other bytes")
+	var rt wazero.Runtime
+	var compiled wazero.CompiledModule
+	if a.module == sha256.Sum256(module) {
+		rt, compiled, err = loadFrom(ctx, config, dir, a.name, module)
+	} else {
+		err = errOtherModule
 	}
-	rt, compiled, err := loadFrom(ctx, config, dir, a.name, module)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, contextError(ctx.Err())
@@ -62,7 +69,10 @@ func loadFrom(ctx context.Context, config wazero.RuntimeConfig, dir, name string
 	rt := &ownEngine{wazero.NewRuntimeWithConfig(ctx, config.WithCompilationCache(cache)), cache}
 	compiled, err := rt.CompileModule(withoutCompiling(ctx), module)
 	if touched := untouched(dir, path, name, before); touched != nil {
-		parentCompiles.Add(1)
+		// An engine that stopped may have removed a file it found to be of another version.
+		if !errors.Is(err, errWouldCompile) {
+			parentCompiles.Add(1)
+		}
 		err = errors.Join(err, touched)
 	}
 	if err != nil {

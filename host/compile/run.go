@@ -79,9 +79,9 @@ func run(ctx context.Context, tmp string, b bounds, kind byte, module []byte) (a
 		case wall.Err() != nil:
 			return answer{}, nil, overLimit("wall time", "compileWall", failed)
 		}
-		return answer{}, nil, diagnose(failed, cmd, b, stderr.String())
+		return answer{}, nil, diagnose(failed, cmd, b, string(stderr.kept))
 	}
-	a, code, err := parseAnswer(stdout.Bytes(), artifact)
+	a, code, err := parseAnswer(stdout.kept, artifact)
 	if err != nil {
 		return answer{}, nil, childFailed(err)
 	}

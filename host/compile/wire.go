@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -118,20 +117,18 @@ func parseAnswer(b []byte, maxArtifact uint64) (answer, []byte, error) {
 }
 
 // boundedBuffer keeps what is written up to a bound. Past it, it fails when strict and otherwise
-// swallows.
+// swallows. It has no other method, so that nothing is copied into it past Write.
 type boundedBuffer struct {
-	bytes.Buffer
+	kept   []byte
 	bound  int
 	strict bool
 }
 
 func (w *boundedBuffer) Write(p []byte) (int, error) {
-	if room := w.bound - w.Len(); len(p) > room {
-		if w.strict {
-			return 0, errors.New("more output than was asked for")
-		}
-		w.Buffer.Write(p[:max(room, 0)])
-		return len(p), nil
+	room := w.bound - len(w.kept)
+	if len(p) > room && w.strict {
+		return 0, errors.New("more output than was asked for")
 	}
-	return w.Buffer.Write(p)
+	w.kept = append(w.kept, p[:min(len(p), room)]...)
+	return len(p), nil
 }
