@@ -43,6 +43,9 @@ func (i *inspection) exports() {
 				i.exportedFunction(e, capabilityType)
 				continue
 			}
+			if i.m.Unread(wasm.SectionExport) {
+				continue
+			}
 			i.refuse(abi.CodeExportMissing, wasm.SectionExport, i.absent(wasm.SectionExport), "",
 				"export %s, which serves %s, is missing; it must be a function %s", abi.Quote(d.Export), d.Ref, capabilityType)
 		}
@@ -59,6 +62,7 @@ func (i *inspection) exports() {
 
 func (i *inspection) exportedMemory(e *wasm.Export) {
 	switch {
+	case e == nil && i.m.Unread(wasm.SectionExport):
 	case e == nil:
 		i.refuse(abi.CodeExportMissing, wasm.SectionExport, i.absent(wasm.SectionExport),
 			"host functions read and write the memory under this name", "export %q is missing", exportMemory)

@@ -33,6 +33,7 @@ func (in Inspector) Inspect(module []byte) *Report {
 		i.imports()
 		i.exports()
 		i.start()
+		i.segments()
 		i.statistics()
 		i.warnings()
 	}

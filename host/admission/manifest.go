@@ -12,8 +12,7 @@ import (
 func (i *inspection) manifest() {
 	sections := i.m.Custom(abi.ManifestSection)
 	if len(sections) == 0 {
-		// Past the limit custom sections are not read, so nothing can be said to be missing.
-		if !i.tooManyCustom() {
+		if !i.m.Unread(wasm.SectionCustom) {
 			i.refuse(abi.CodeManifestMissing, wasm.SectionCustom, uint32(len(i.module)),
 				"ecotone biome build embeds a manifest into a module", "there is no custom section %q", abi.ManifestSection)
 		}
@@ -63,13 +62,4 @@ func (i *inspection) schema(offset uint32, pointer string, schema json.RawMessag
 		p.Message, p.Hint, p.Pointer = own.Message, own.Hint, pointer+own.Pointer
 	}
 	i.add(p)
-}
-
-func (i *inspection) tooManyCustom() bool {
-	for _, p := range i.report.Problems {
-		if p.Code == abi.CodeModuleLimit && p.Section == wasm.SectionCustom.String() {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,10 @@
 package wasm
 
-import "github.com/ecotone-dev/ecotone/abi"
+import (
+	"fmt"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
 
 // frame kinds of the walk.
 const (
@@ -176,7 +180,7 @@ func (w *walker) instructions(c *cursor, locals uint64) {
 		case immLane:
 			w.lane(c, in.bound)
 		case immProposal:
-			c.refuse(at, in.proposal, "an instruction")
+			c.refuse(at, in.proposal, fmt.Sprintf("instruction 0x% x", c.data[at:c.pos]))
 		case immUnknown:
 			c.fail(abi.CodeModuleMalformed, at, "0x%02x is not an instruction", op)
 		default:
@@ -245,7 +249,7 @@ func (w *walker) vector(c *cursor, at int) *instruction {
 	switch {
 	case c.failed:
 	case op > 0xff:
-		c.refuse(at, relaxedSIMD, "a vector instruction")
+		c.refuse(at, relaxedSIMD, fmt.Sprintf("instruction 0x% x", c.data[at:c.pos]))
 	case c.pos-from != shortest:
 		c.fail(abi.CodeModuleMalformed, from, "the number of a vector instruction is not in its shortest form")
 	default:

@@ -69,3 +69,14 @@ func (r *reader) notConstant(c *cursor, at int, op byte) {
 		c.fail(abi.CodeModuleInvalid, at, "instruction 0x%02x in a constant expression", op)
 	}
 }
+
+// ConstI32 returns the value of a constant expression that is an i32.const. expr must come
+// from a reading of module without problems.
+func ConstI32(module []byte, expr Range) (int32, bool) {
+	if expr.Len() == 0 || module[expr.Start] != 0x41 {
+		return 0, false
+	}
+	c := &cursor{problems: &problems{}, data: module, pos: int(expr.Start) + 1, end: int(expr.End)}
+	v := c.signed(32, "a constant")
+	return int32(v), !c.failed
+}

@@ -98,7 +98,7 @@ func rawSections(module []byte) iter.Seq2[Section, error] {
 		c := &cursor{problems: p, data: module, pos: headerBytes, end: len(module)}
 		for c.left() > 0 {
 			s := Section{Offset: uint32(c.pos), ID: SectionID(c.byte("a section"))}
-			s.Payload = c.bytes(c.u32("the size of a section"), "section "+s.ID.String())
+			s.Payload = c.bytes(c.u32("the size of a section"), sectionLabel(s.ID))
 			if s.ID == SectionCustom && !c.failed {
 				in := &cursor{problems: p, data: module, pos: int(s.Payload.Start), end: int(s.Payload.End)}
 				name := in.bytes(in.u32("the length of a name"), "a name")

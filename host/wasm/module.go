@@ -268,13 +268,29 @@ type Module struct {
 	Uses      Uses
 
 	imported [KindGlobal + 1]uint32
+	unread   uint16 // a bit for each section that could not be read to its end
+}
+
+// Unread reports whether a section is there that could not be read to its end, so that what
+// the module holds of it is not all there is.
+func (m *Module) Unread(ids ...SectionID) bool {
+	for _, id := range ids {
+		if m.unread&(1<<id) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Imported is how many imports of a kind there are; definitions are numbered after them.
 func (m *Module) Imported(k Kind) uint32 { return m.imported[k] }
 
-// FuncType returns the type of a function by its index, imports first.
+// FuncType returns the type of a function by its index, imports first. There is none when
+// the sections that say it could not be read.
 func (m *Module) FuncType(index uint32) (FuncType, bool) {
+	if m.Unread(SectionType, SectionImport, SectionFunction) {
+		return FuncType{}, false
+	}
 	t, ok := m.typeIndexOf(index)
 	if !ok || int64(t) >= int64(len(m.Types)) {
 		return FuncType{}, false

@@ -1,6 +1,8 @@
 package wasm
 
 import (
+	"fmt"
+
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
@@ -53,10 +55,9 @@ type reader struct {
 	tables       []Table           // the index space of tables
 	hasDataCount bool
 	dataCount    uint32
-	lostCounts   bool // a section that counts could not be read
-	functions    int  // announced by the function section
-	bodies       int  // announced by the code section
-	segments     int  // announced by the data section
+	functions    int // announced by the function section
+	bodies       int // announced by the code section
+	segments     int // announced by the data section
 	customs      int
 	tableEntries int64
 	elemEntries  int64
@@ -80,14 +81,18 @@ func (r *reader) sections() {
 	for c.left() > 0 && !r.full() {
 		at := c.pos
 		id := SectionID(c.byte("a section"))
-		payload := c.bytes(c.u32("the size of a section"), "section "+id.String())
+		payload := c.bytes(c.u32("the size of a section"), sectionLabel(id))
 		if c.failed {
+			r.lostAll()
+			r.m.unread |= 1 << SectionCustom
 			break
 		}
 		body := &cursor{problems: r.problems, data: r.data, pos: int(payload.Start), end: int(payload.End), section: id.String()}
 		switch {
 		case id == SectionCustom:
-			r.custom(body, Section{ID: id, Offset: uint32(at), Payload: payload})
+			if !r.custom(body, Section{ID: id, Offset: uint32(at), Payload: payload}) {
+				r.m.unread |= 1 << id
+			}
 			continue
 		case int(id) >= len(sectionOrder):
 			r.unknownSection(at, id)
@@ -100,8 +105,8 @@ func (r *reader) sections() {
 		last = sectionOrder[id]
 		r.m.Sections = append(r.m.Sections, Section{ID: id, Offset: uint32(at), Payload: payload})
 		r.section(id, body)
-		if body.failed && (id == SectionCode || id == SectionData || id == SectionDataCount) {
-			r.lostCounts = true
+		if body.failed {
+			r.m.unread |= 1 << id
 		}
 		if !body.failed && body.left() > 0 {
 			body.fail(abi.CodeModuleMalformed, body.pos, "%d bytes are left over in the %s section", body.left(), id)
@@ -109,6 +114,13 @@ func (r *reader) sections() {
 	}
 	r.counts()
 	r.m.Uses.Features = featureNames(r.uses)
+}
+
+func sectionLabel(id SectionID) string {
+	if int(id) < len(sectionNames) {
+		return "the " + id.String() + " section"
+	}
+	return fmt.Sprintf("the section of id %d", id)
 }
 
 func (r *reader) unknownSection(at int, id SectionID) {
@@ -156,11 +168,11 @@ func (r *reader) section(id SectionID, c *cursor) {
 // counts compares what sections announce about each other, as far as they could be read.
 func (r *reader) counts() {
 	end := len(r.data)
-	if r.functions != r.bodies && !r.lostCounts && !r.unknown[spaceFunc] {
+	if r.functions != r.bodies && !r.m.Unread(SectionFunction, SectionCode) {
 		r.add(abi.CodeModuleMalformed, "code", r.sectionAt(SectionCode, end), "",
 			"%d functions are declared and %d have bodies", r.functions, r.bodies)
 	}
-	if r.hasDataCount && int64(r.dataCount) != int64(r.segments) && !r.lostCounts {
+	if r.hasDataCount && int64(r.dataCount) != int64(r.segments) && !r.m.Unread(SectionDataCount, SectionData) {
 		r.add(abi.CodeModuleMalformed, "data", r.sectionAt(SectionData, end), "",
 			"%d data segments are announced and %d are there", r.dataCount, r.segments)
 	}
@@ -176,7 +188,7 @@ func (r *reader) sectionAt(id SectionID, otherwise int) int {
 // lostAll is for a module whose sections are not what they should be: nothing that one
 // section says of another can be judged.
 func (r *reader) lostAll() {
-	r.lostCounts = true
+	r.m.unread |= 1<<16 - 1<<SectionType
 	for s := range r.unknown {
 		r.unknown[s] = true
 	}

@@ -10,22 +10,24 @@ const (
 	MaxResults = 1000
 )
 
-// custom keeps where a custom section lies; its content is nobody's business here.
-func (r *reader) custom(c *cursor, s Section) {
+// custom keeps where a custom section lies, and reports whether it did; its content is nobody's
+// business here.
+func (r *reader) custom(c *cursor, s Section) bool {
 	allowed := r.limits.Get(abi.LimitCustomSections)
 	r.customs++
 	if int64(r.customs) > allowed {
 		if int64(r.customs) == allowed+1 {
 			c.over(int(s.Offset), abi.LimitCustomSections, int64(r.customs), allowed, "too many custom sections")
 		}
-		return
+		return false
 	}
 	s.Name = c.name(r.limits.Get(abi.LimitNameBytes), "the name of a custom section")
 	if c.failed {
-		return
+		return false
 	}
 	s.Content = Range{uint32(c.pos), uint32(c.end)}
 	r.m.Sections = append(r.m.Sections, s)
+	return true
 }
 
 func (r *reader) typeSection(c *cursor) {
@@ -35,7 +37,7 @@ func (r *reader) typeSection(c *cursor) {
 	for range n {
 		at := c.pos
 		if form := c.byte("a type"); form != 0x60 {
-			r.badType(c, at, form, "a function type")
+			r.badType(c, at, form, "the form of a type")
 		}
 		t := FuncType{r.valTypes(c, MaxParams, "parameters"), r.valTypes(c, MaxResults, "results")}
 		if c.failed {

@@ -53,9 +53,9 @@ func Types(t ...byte) []byte { return t }
 // Builder collects the parts of one module. The zero value is an empty module. It is not
 // safe for concurrent use.
 type Builder struct {
-	entries map[byte][][]byte // items of the vector sections
-	raw     map[byte][]byte   // payloads that are not vectors: start, data count
-	tail    []byte            // whole sections that follow the ordered ones
+	vectors map[byte]vector // the vector sections
+	raw     map[byte][]byte // payloads that are not vectors: start, data count
+	tail    []byte          // whole sections that follow the ordered ones
 	types   map[string]uint32
 	funcs   uint32
 	globals uint32
@@ -63,14 +63,29 @@ type Builder struct {
 	defined bool
 }
 
+// vector is a section's items, one behind the other.
+type vector struct {
+	n     int
+	items []byte
+}
+
 // New returns an empty module.
 func New() *Builder { return &Builder{} }
 
-func (b *Builder) add(section byte, item ...byte) {
-	if b.entries == nil {
-		b.entries = make(map[byte][][]byte)
+func (b *Builder) add(section byte, items ...[]byte) {
+	b.addMany(section, 1, items...)
+}
+
+func (b *Builder) addMany(section byte, n int, items ...[]byte) {
+	if b.vectors == nil {
+		b.vectors = make(map[byte]vector)
 	}
-	b.entries[section] = append(b.entries[section], item)
+	v := b.vectors[section]
+	v.n += n
+	for _, item := range items {
+		v.items = append(v.items, item...)
+	}
+	b.vectors[section] = v
 }
 
 // Type returns the index of a function type, adding it when it is new.
@@ -82,9 +97,9 @@ func (b *Builder) Type(params, results []byte) uint32 {
 	if b.types == nil {
 		b.types = make(map[string]uint32)
 	}
-	i := uint32(len(b.entries[SectionType]))
+	i := uint32(b.vectors[SectionType].n)
 	b.types[key] = i
-	b.add(SectionType, Cat([]byte{0x60}, Vec(params), Vec(results))...)
+	b.add(SectionType, []byte{0x60}, Vec(params), Vec(results))
 	return i
 }
 
@@ -93,7 +108,7 @@ func (b *Builder) Import(module, name string, kind byte, desc ...byte) *Builder 
 	if b.defined {
 		panic(fmt.Sprintf("wasmtest: import %q.%q comes after a definition", module, name))
 	}
-	b.add(SectionImport, Cat(Name(module), Name(name), []byte{kind}, desc)...)
+	b.add(SectionImport, Name(module), Name(name), []byte{kind}, desc)
 	switch kind {
 	case KindFunc:
 		b.funcs++
@@ -126,22 +141,22 @@ func (b *Builder) Func(params, results, locals []byte, body ...[]byte) uint32 {
 // instructions, end) and returns its index.
 func (b *Builder) RawFunc(typeIndex uint32, body []byte) uint32 {
 	b.defined = true
-	b.add(SectionFunction, LEB(uint64(typeIndex))...)
-	b.add(SectionCode, Cat(LEB(uint64(len(body))), body)...)
+	b.add(SectionFunction, LEB(uint64(typeIndex)))
+	b.add(SectionCode, LEB(uint64(len(body))), body)
 	b.funcs++
 	return b.funcs - 1
 }
 
 // Memory defines a memory of minPages and at most maxPages, if given.
 func (b *Builder) Memory(minPages uint32, maxPages ...uint32) *Builder {
-	b.add(SectionMemory, Limits(minPages, maxPages...)...)
+	b.add(SectionMemory, Limits(minPages, maxPages...))
 	return b
 }
 
 // Table defines a table and returns its index.
 func (b *Builder) Table(elem byte, minEntries uint32, maxEntries ...uint32) uint32 {
 	b.defined = true
-	b.add(SectionTable, Cat([]byte{elem}, Limits(minEntries, maxEntries...))...)
+	b.add(SectionTable, []byte{elem}, Limits(minEntries, maxEntries...))
 	b.tables++
 	return b.tables - 1
 }
@@ -153,14 +168,14 @@ func (b *Builder) Global(t byte, mutable bool, init ...[]byte) uint32 {
 	if mutable {
 		m = 1
 	}
-	b.add(SectionGlobal, Cat([]byte{t, m}, Cat(init...), []byte{OpEnd})...)
+	b.add(SectionGlobal, []byte{t, m}, Cat(init...), []byte{OpEnd})
 	b.globals++
 	return b.globals - 1
 }
 
 // Export adds an export of any kind.
 func (b *Builder) Export(name string, kind byte, index uint32) *Builder {
-	b.add(SectionExport, Cat(Name(name), []byte{kind}, LEB(uint64(index)))...)
+	b.add(SectionExport, Name(name), []byte{kind}, LEB(uint64(index)))
 	return b
 }
 
@@ -209,7 +224,13 @@ func (b *Builder) Elem(offset int32, funcs ...uint32) *Builder {
 
 // Entry adds one raw item to a vector section.
 func (b *Builder) Entry(section byte, item []byte) *Builder {
-	b.add(section, item...)
+	b.add(section, item)
+	return b
+}
+
+// Repeat adds n copies of a raw item to a vector section.
+func (b *Builder) Repeat(section byte, n int, item []byte) *Builder {
+	b.addMany(section, n, bytes.Repeat(item, n))
 	return b
 }
 
@@ -229,8 +250,8 @@ func (b *Builder) Bytes() []byte {
 	var out bytes.Buffer
 	out.Write(Header())
 	for _, id := range order {
-		if items := b.entries[id]; len(items) > 0 {
-			out.Write(Section(id, Cat(LEB(uint64(len(items))), Cat(items...))))
+		if v := b.vectors[id]; v.n > 0 {
+			out.Write(Section(id, Cat(LEB(uint64(v.n)), v.items)))
 		}
 		if p, ok := b.raw[id]; ok {
 			out.Write(Section(id, p))

@@ -1,0 +1,5 @@
+;; Declares integration and imports the audit.
+(module
+  (import "ecotone_v1" "audit_query" (func (param i32 i32) (result i64)))
+  (memory (export "memory") 1)
+  (func (export "run") (result i32) (i32.const 0)))

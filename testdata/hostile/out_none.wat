@@ -1,0 +1,4 @@
+;; No output.
+(module
+  (memory (export "memory") 1)
+  (func (export "run") (result i32) (i32.const 0)))

@@ -1,0 +1,15 @@
+;; Fills a table from a passive segment and drops it.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (table 1 1 funcref)
+  (elem $once func $f)
+  (func $f)
+  (memory (export "memory") 1)
+  (func $answer (param $digit i32)
+    (i32.store8 (i32.const 0) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $output (i32.const 0) (i32.const 1))))
+  (func (export "run") (result i32)
+    (table.init $once (i32.const 0) (i32.const 0) (i32.const 1))
+    (elem.drop $once)
+    (call $answer (i32.const 1))
+    (i32.const 0)))

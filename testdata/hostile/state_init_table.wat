@@ -1,0 +1,15 @@
+;; A table entry that the initialiser set and a call clears.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (table 1 1 funcref)
+  (elem declare func $f)
+  (func $f)
+  (memory (export "memory") 1)
+  (func (export "_initialize") (table.set (i32.const 0) (ref.func $f)))
+  (func $answer (param $digit i32)
+    (i32.store8 (i32.const 0) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $output (i32.const 0) (i32.const 1))))
+  (func (export "run") (result i32)
+    (call $answer (i32.eqz (ref.is_null (table.get (i32.const 0)))))
+    (table.set (i32.const 0) (ref.null func))
+    (i32.const 0)))

@@ -1,0 +1,16 @@
+;; Answers what the call before it was given, and keeps its own input for the next.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (import "ecotone_v1" "input" (func $input (result i64)))
+  (import "ecotone_v1" "result_read" (func $read (param i32 i32 i32) (result i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\22\22")
+  (func (export "run") (result i32)
+    (local $n i32)
+    (local.set $n (i32.load (i32.const 4096)))
+    (if (local.get $n)
+      (then (drop (call $output (i32.const 4100) (local.get $n))))
+      (else (drop (call $output (i32.const 0) (i32.const 2)))))
+    (drop (call $input))
+    (i32.store (i32.const 4096) (i32.wrap_i64 (call $read (i32.const 4100) (i32.const 0) (i32.const 32768))))
+    (i32.const 0)))

@@ -1,0 +1,15 @@
+;; Traps when its input is true, answers 0 when it is not.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (import "ecotone_v1" "input" (func $input (result i64)))
+  (import "ecotone_v1" "result_read" (func $read (param i32 i32 i32) (result i64)))
+  (memory (export "memory") 1)
+  (func $answer (param $digit i32)
+    (i32.store8 (i32.const 0) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $output (i32.const 0) (i32.const 1))))
+  (func (export "run") (result i32)
+    (drop (call $input))
+    (drop (call $read (i32.const 16) (i32.const 0) (i32.const 16)))
+    (if (i32.eq (i32.load8_u (i32.const 16)) (i32.const 116)) (then unreachable))
+    (call $answer (i32.const 0))
+    (i32.const 0)))

@@ -1,0 +1,16 @@
+;; Counts arguments and environment variables together.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $env (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func $answer (param $digit i32)
+    (i32.store8 (i32.const 0) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $output (i32.const 0) (i32.const 1))))
+  (func (export "run") (result i32)
+    (i32.store (i32.const 64) (i32.const 9))
+    (i32.store (i32.const 72) (i32.const 9))
+    (drop (call $args (i32.const 64) (i32.const 68)))
+    (drop (call $env (i32.const 72) (i32.const 76)))
+    (call $answer (i32.add (i32.load (i32.const 64)) (i32.load (i32.const 72))))
+    (i32.const 0)))

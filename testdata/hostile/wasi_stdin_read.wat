@@ -1,0 +1,15 @@
+;; Reads standard input; answers how much there was.
+(module
+  (import "ecotone_v1" "output" (func $output (param i32 i32) (result i64)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func $answer (param $digit i32)
+    (i32.store8 (i32.const 0) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $output (i32.const 0) (i32.const 1))))
+  (func (export "run") (result i32)
+    (i32.store (i32.const 64) (i32.const 128))
+    (i32.store (i32.const 68) (i32.const 1024))
+    (i32.store (i32.const 72) (i32.const 9))
+    (drop (call $fd_read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 72)))
+    (call $answer (i32.load (i32.const 72)))
+    (i32.const 0)))
