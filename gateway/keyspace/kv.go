@@ -81,10 +81,10 @@ func notNamed() error {
 		WithHint("the resource globs of the grant say which keys the capability may use")
 }
 
-// observe raises the invocation; false is above its ceiling.
+// observe raises the invocation; false is above its ceiling, and noted as withheld.
 func (r *request) observe(label abi.Classification) bool {
-	spec := r.Authority.Spec()
-	return spec.Ceiling.Valid() && label.Source() <= spec.Ceiling && r.Flow.Observe(label.Source()) == nil
+	c := r.Authority.Spec().Ceiling
+	return r.Flow.Observe(label.Source()) == nil && c.Valid() && label.Source() <= c
 }
 
 func (r *request) emit(label abi.Classification) error {
@@ -300,10 +300,13 @@ func (k *KV) List(ctx context.Context, sc boundary.Scope, prefix, after string, 
 	return res, nil
 }
 
-// within reports whether a label is within the ceiling, and raises nothing.
+// within reports whether a label is within the ceiling, and notes it as withheld if not. It
+// raises nothing.
 func (r *request) within(label abi.Classification) bool {
-	c := r.Authority.Spec().Ceiling
-	return c.Valid() && label.Source() <= c
+	if c := r.Authority.Spec().Ceiling; c.Valid() && label.Source() <= c {
+		return true
+	}
+	return r.observe(label)
 }
 
 func (r *request) current() error {
