@@ -70,6 +70,9 @@ func (e *Error) WithCause(err error) *Error { c := *e; c.Cause = err; return &c 
 // Error renders the code, the public message and the private cause. It is for
 // logs: what is sent to a caller is made from the fields.
 func (e *Error) Error() string {
+	if e == nil {
+		return "no error" // a nil *Error in an error that is not nil: a mistake, and no reason to crash
+	}
 	var b strings.Builder
 	b.WriteString(string(e.Code))
 	b.WriteString(": ")
@@ -84,23 +87,28 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the private cause.
-func (e *Error) Unwrap() error { return e.Cause }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Cause
+}
 
 // Is matches another *Error by code.
 func (e *Error) Is(target error) bool {
 	var t *Error
-	return errors.As(target, &t) && t.Code == e.Code && t.Message == ""
+	return e != nil && errors.As(target, &t) && t != nil && t.Code == e.Code && t.Message == ""
 }
 
 // AsError returns the [Error] in err's chain. Any other error, and an Error whose
-// code is not in the catalogue, becomes CodeInternal with err as its private cause.
-// AsError(nil) is nil.
+// code is not in the catalogue, becomes CodeInternal with err as its private cause; so does
+// a nil *Error that was stored in an error. AsError(nil) is nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
 	var e *Error
-	if errors.As(err, &e) {
+	if errors.As(err, &e) && e != nil {
 		if _, ok := e.Code.Info(); ok {
 			return e
 		}

@@ -86,6 +86,18 @@ func TestErrorValues(t *testing.T) {
 	}
 }
 
+// A nil *Error in an error is a mistake that must not bring a host down, and not pass as success.
+func TestNilErrorInAnError(t *testing.T) {
+	var none *Error
+	var err error = none
+	if e := AsError(err); e == nil || e.Code != CodeInternal || e.Error() == "" || CodeOf(err) != CodeInternal {
+		t.Errorf("it is taken as %v", e)
+	}
+	if errors.Is(err, &Error{Code: CodeInternal}) || errors.Unwrap(err) != nil {
+		t.Error("it matches something")
+	}
+}
+
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"", "plain", "a\x00b", "\x1b[31m", "\u202egnp.exe", "é\xff\xfe", strings.Repeat("€", 40), strings.Repeat("a", 95) + "€", `"\`, "\u0085"} {
 		f.Add(s)

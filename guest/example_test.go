@@ -251,7 +251,7 @@ func ExampleWorkspace_List() {
 		fmt.Println(entries, more)
 		return err
 	})
-	// Output: [{a file 2} {b dir 0}] false
+	// Output: [{a file 2} {b directory 0}] false
 }
 
 func ExampleWorkspace_Move() {

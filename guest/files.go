@@ -9,7 +9,7 @@ import (
 
 // Files is the workspace of the session. Paths are relative, with forward slashes; one that
 // is absolute or leaves the workspace is EINVAL. ENOENT is both absent and above what this
-// invocation may see. EUNAVAIL: the session has no workspace.
+// invocation may see. A session without a workspace refuses every call.
 var Files Workspace
 
 // Workspace is the type of [Files].
@@ -17,7 +17,7 @@ type Workspace struct{}
 
 // Info describes a file or directory.
 type Info struct {
-	Kind           string `json:"kind"` // file or dir
+	Kind           string `json:"kind"` // file or directory
 	Size           int64  `json:"size"`
 	Version        string `json:"version"` // opaque and random
 	Classification string `json:"classification"`

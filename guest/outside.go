@@ -71,8 +71,8 @@ type Response struct {
 	Body    []byte  `json:"-"`
 }
 
-// Headers are the fields of a response, by lower-case or canonical name as the host gives
-// them. Use [Headers.Get], which does not care.
+// Headers are the fields of a response by name in lower case; several lines of one name are
+// joined with ", ".
 type Headers map[string]string
 
 // Get returns the field called name in any case, or "".

@@ -294,7 +294,7 @@ func TestListGrepGlob(t *testing.T) { // M2
 	b.Host.PutFile("src/deep/b.go", "package b\n")
 	b.Host.PutFile("c.md", strings.Repeat("é", 400)+" package")
 	got := biometest.Into[listOut](b, capList, listIn{})
-	want := listOut{Entries: []guest.Entry{{Name: "c.md", Kind: "file", Size: 808}, {Name: "src", Kind: "dir"}}}
+	want := listOut{Entries: []guest.Entry{{Name: "c.md", Kind: "file", Size: 808}, {Name: "src", Kind: "directory"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

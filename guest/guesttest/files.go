@@ -122,7 +122,7 @@ func (b boundary) FileStat(p string) int64 {
 
 func (n *node) kind() string {
 	if n.dir {
-		return "dir"
+		return "directory"
 	}
 	return "file"
 }
