@@ -307,6 +307,50 @@ func TestLoopbackTakesTwoKeys(t *testing.T) {
 	}
 }
 
+// A connection that a loopback rule left open carries no request of another rule, also when
+// that rule's addresses are good (PF-A25, PF-B17).
+func TestLoopbackConnectionsAreNotReused(t *testing.T) {
+	inside := serve(t, "origin.test", func(http.ResponseWriter, *http.Request) {})
+	c := client(t, Options{AllowLoopback: true, Resolver: resolver("origin.test.", "127.0.0.1", "origin.test.", "93.184.216.34")})
+	rule := inside.endpoint(t).Rule
+	if _, err := get(t, c, scope(nil, compile(t, "origin", rule, true)), inside.url("/")); err != nil {
+		t.Fatal(err)
+	}
+	var dialled []string
+	c.dial = record(&dialled)
+	if _, err := get(t, c, scope(nil, compile(t, "origin", rule, false)), inside.url("/")); abi.CodeOf(err) != abi.CodeUpstreamFailed {
+		t.Error(err)
+	}
+	if inside.hits.Load() != 1 || len(dialled) != 1 {
+		t.Errorf("%d requests inside, dialled %v", inside.hits.Load(), dialled)
+	}
+}
+
+// Some resolvers give IPv4 addresses in IPv6 form.
+func TestMappedAddresses(t *testing.T) {
+	o := serve(t, "origin.test", func(http.ResponseWriter, *http.Request) {})
+	c := client(t, Options{AllowLoopback: true, Resolver: resolver("origin.test.", "::ffff:127.0.0.1")})
+	if _, err := get(t, c, scope(nil, o.endpoint(t)), o.url("/")); err != nil {
+		t.Error(err)
+	}
+}
+
+// X45: an address in the URL is classified like one that was resolved, and no name is asked for.
+func TestAddressLiterals(t *testing.T) {
+	o := serve(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) {})
+	n := resolver()
+	open, shut := client(t, Options{AllowLoopback: true, Resolver: n}), client(t, Options{Resolver: n})
+	if _, err := get(t, open, scope(nil, o.endpoint(t)), o.url("/")); err != nil {
+		t.Error(err)
+	}
+	if _, err := get(t, shut, scope(nil, o.endpoint(t)), o.url("/")); abi.CodeOf(err) != abi.CodeAddressRefused {
+		t.Error(err)
+	}
+	if n.queries.Load() != 0 || o.hits.Load() != 1 {
+		t.Errorf("%d queries, %d requests", n.queries.Load(), o.hits.Load())
+	}
+}
+
 // S16: the process's own listeners are refused with both keys, by exact and by unspecified
 // address; and what arrives some other way bears the nonce.
 func TestHairpin(t *testing.T) {

@@ -71,6 +71,9 @@ func (p *plan) request(ctx context.Context) (*http.Request, error) {
 		return nil, abi.Errorf(abi.CodeURLInvalid, "the URL cannot be sent as it is written")
 	}
 	req.URL, req.Header = u, p.outgoing()
+	// net/http logs what arrives on an idle connection unasked. A connection that carried a
+	// secret never becomes idle, so an echo behind the response reaches no log.
+	req.Close = p.secret != nil
 	return req, nil
 }
 

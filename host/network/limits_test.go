@@ -252,7 +252,7 @@ func TestInterimResponses(t *testing.T) {
 		}
 	})
 	_, err := within(t, func() (boundary.Result, error) { return get(t, c, scope(nil, flood.endpoint(t)), flood.url("/")) })
-	if code := abi.CodeOf(err); code != abi.CodeResponseTooLarge && code != abi.CodeUpstreamFailed {
+	if abi.CodeOf(err) != abi.CodeResponseTooLarge {
 		t.Errorf("%v", err)
 	}
 }
@@ -261,18 +261,23 @@ func TestInterimResponses(t *testing.T) {
 // falls while the request runs (S5).
 func TestAnswerAboveTheCeiling(t *testing.T) {
 	var s boundary.Scope
-	o := serve(t, "origin.test", func(w http.ResponseWriter, _ *http.Request) {
+	o := serve(t, "origin.test", func(w http.ResponseWriter, r *http.Request) {
 		f := s.Flow.(*flow)
 		f.mu.Lock()
 		f.ceiling = abi.Internal
 		f.mu.Unlock()
+		if r.URL.Path == "/broken" {
+			panic(http.ErrAbortHandler)
+		}
 		io.WriteString(w, "above")
 	})
 	c, _ := local(t, "origin.test")
-	s = scope(nil, o.endpoint(t))
-	res, err := get(t, c, s, o.url("/"))
-	if abi.CodeOf(err) != abi.CodeEndpointRefused || res.Body != nil || res.Meta != nil {
-		t.Errorf("%+v, %v", res, err)
+	for _, path := range []string{"/", "/broken"} {
+		s = scope(nil, o.endpoint(t))
+		res, err := get(t, c, s, o.url(path))
+		if abi.CodeOf(err) != abi.CodeEndpointRefused || res.Body != nil || res.Meta != nil {
+			t.Errorf("%s: %+v, %v", path, res, err)
+		}
 	}
 }
 

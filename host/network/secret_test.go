@@ -1,16 +1,19 @@
 package network
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -162,6 +165,27 @@ func TestEchoes(t *testing.T) {
 		if s.Flow.Label() != abi.Confidential {
 			t.Errorf("%s: the label is %s", what, s.Flow.Label())
 		}
+	}
+}
+
+// PF-F5: net/http writes to the process's log what an origin sends behind its response.
+func TestEchoBehindTheResponse(t *testing.T) {
+	var out bytes.Buffer
+	log.SetOutput(&out)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	closed := make(chan struct{}, 1)
+	o := raw(t, "origin.test", func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 "+sentinel+"\r\n\r\n")
+		io.Copy(io.Discard, conn)
+		closed <- struct{}{}
+	})
+	res, err := secretClient(t, "origin.test").Fetch(t.Context(), scope(withSecret, o.endpoint(t)), boundary.FetchRequest{Method: "GET", URL: o.url("/"), Secret: "crm"}, nil)
+	if err != nil || string(res.Body) != "ok" {
+		t.Errorf("%s, %v", res.Body, err)
+	}
+	<-closed
+	if strings.Contains(out.String(), sentinel) {
+		t.Errorf("logged: %s", out.String())
 	}
 }
 
