@@ -25,10 +25,10 @@ biomes: ## build the first-party biomes into bin/biomes
 	$(GO) run ./biomes/build/cmd -o $(BIN)/biomes
 
 demo: build biomes ## run the main job end to end on loopback, in a temporary directory
-	$(BIN)/ecotone demo --biomes $(BIN)/biomes
+	$(GO) run ./cmd/demo -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
 run: build biomes ## leave a development gateway up, with the first-party biomes installed
-	$(BIN)/ecotone serve --dev --data data --biomes $(BIN)/biomes
+	$(GO) run ./cmd/demo -stay -bin $(BIN)/ecotone -biomes $(BIN)/biomes -data data
 
 test: ## run every test, then the concurrent packages again under the race detector
 	$(GO) test ./...

@@ -3,7 +3,6 @@ package invoke
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
@@ -21,18 +20,13 @@ type childMeta struct {
 	Classification abi.Classification `json:"classification,omitzero"`
 }
 
-// InvokeChild implements [boundary.Invoker].
+// InvokeChild implements [boundary.Invoker]. The boundary has settled what the authority alone
+// settles: the install grant's calls, depth, cycles and the budget.
 func (ch children) InvokeChild(ctx context.Context, s boundary.Scope, ref abi.CapabilityRef, input []byte) (boundary.Result, error) {
 	spec := s.Authority.Spec()
 	parent := ch.p.live.get(spec.Invocation)
 	if parent == nil {
 		return boundary.Result{}, abi.Errorf(abi.CodeInternal, "the invoking invocation is not running")
-	}
-	if depth := int64(len(spec.Chain)) + 1; depth > spec.Limits.Get(abi.LimitChildDepth) {
-		return boundary.Result{}, abi.Errorf(abi.CodeChildDepth, "invocations nest at most %d deep", spec.Limits.Get(abi.LimitChildDepth))
-	}
-	if ref == spec.Capability || slices.Contains(spec.Chain, ref) {
-		return boundary.Result{}, abi.Errorf(abi.CodeChildCycle, "%s is already running in this chain", ref)
 	}
 	c := &attempt{
 		p: ch.p, id: ch.p.ids.next(ch.p.o.Now()), face: "capability", parent: parent, input: input,
