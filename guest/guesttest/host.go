@@ -23,7 +23,8 @@ import (
 
 // Host is the world of the invocations of one test. Set its fields before a run; they are
 // read and changed by the capability while it runs. Its methods are safe for concurrent use,
-// its fields are not.
+// its fields are not. The functions in it are called while a host call runs and must not use
+// the host or the SDK.
 type Host struct {
 	// KV is the biome's key space.
 	KV map[string][]byte

@@ -85,6 +85,9 @@ func host(req in) map[string]answer {
 	}
 	full := func(name string, value int64) answer {
 		a := note(name, value)
+		if value < 0 {
+			return a // what is in the register then is the call's before
+		}
 		a.Body, a.Meta = base64.StdEncoding.EncodeToString(register(resultRead)), string(register(resultMeta))
 		got[name] = a
 		return a
