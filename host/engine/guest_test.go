@@ -28,7 +28,7 @@ func TestEndings(t *testing.T) {
 		// CPU and stack.
 		{invocation{export: "loop", spec: wall(50)}, "DEADLINE_EXCEEDED"},                                                                       // PF-D3
 		{invocation{export: "loop", spec: func(s *authority.Spec) { s.Deadline = time.Now().Add(50 * time.Millisecond) }}, "DEADLINE_EXCEEDED"}, // PF-D5
-		{invocation{export: "recurse", spec: wall(60_000)}, "STACK_LIMIT"}, // the engine takes its time to get there
+		{invocation{export: "recurse", spec: wall(60_000)}, "STACK_LIMIT"},
 
 		// Traps.
 		{invocation{export: "trap"}, "GUEST_TRAP"},
