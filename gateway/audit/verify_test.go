@@ -44,7 +44,7 @@ func TestFlippedByte(t *testing.T) {
 	}
 	copied := t.TempDir()
 	copyDir(t, Dir(dir), copied)
-	step := 19
+	step := 29
 	if testing.Short() {
 		step = 61
 	}

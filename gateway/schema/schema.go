@@ -113,8 +113,9 @@ const location = "schema:biome"
 
 // machine compiles a copy. Every object in the schema has a format of its own, which is how each
 // evaluation is charged before it goes further down.
-func (s *Schema) machine() (*machine, error) {
-	m := &machine{left: maxWork}
+func (s *Schema) machine() (m *machine, err error) {
+	defer budget(&err) // the meta-schema's patterns may be charged too
+	m = &machine{left: maxWork}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is loaded, not even file:// (which is the default)
@@ -257,16 +258,19 @@ func (s *Schema) Validate(input []byte) error {
 
 var errSpent = errors.New("schema: the work is used up")
 
+// budget, deferred, makes an error of the panic that ends an evaluation.
+func budget(err *error) {
+	switch p := recover(); p.(type) {
+	case nil:
+	case spent:
+		*err = errSpent
+	default:
+		panic(p)
+	}
+}
+
 func (m *machine) run(v any) (err error) {
-	defer func() {
-		switch p := recover(); p.(type) {
-		case nil:
-		case spent:
-			err = errSpent
-		default:
-			panic(p)
-		}
-	}()
+	defer budget(&err)
 	m.left = maxWork
 	return m.schema.Validate(v)
 }
