@@ -97,7 +97,8 @@ func rawSections(module []byte) iter.Seq2[Section, error] {
 		}
 		c := &cursor{problems: p, data: module, pos: headerBytes, end: len(module)}
 		for c.left() > 0 {
-			s := Section{Offset: uint32(c.pos), ID: SectionID(c.byte("a section"))}
+			s := Section{Offset: uint32(c.pos)}
+			s.ID = SectionID(c.byte("a section"))
 			s.Payload = c.bytes(c.u32("the size of a section"), sectionLabel(s.ID))
 			if s.ID == SectionCustom && !c.failed {
 				in := &cursor{problems: p, data: module, pos: int(s.Payload.Start), end: int(s.Payload.End)}

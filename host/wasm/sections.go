@@ -276,7 +276,8 @@ func (r *reader) exportSection(c *cursor) {
 	r.m.Exports = make([]Export, 0, n)
 	seen := make(map[string]bool, n)
 	for range n {
-		e := Export{Offset: uint32(c.pos), Name: c.name(names, "the name of an export")}
+		e := Export{Offset: uint32(c.pos)}
+		e.Name = c.name(names, "the name of an export")
 		at := c.pos
 		e.Kind = Kind(c.byte("the kind of an export"))
 		switch {
