@@ -136,7 +136,9 @@ func (s *Server) putSecret(c *call) (*reply, error) {
 	}
 	out, err := s.o.Policy.PutSecret(c.ctx, c.principal, policy.SecretRequest{
 		Org: org, Name: name, Uses: uses,
-		Seal: func(version uint64) (json.RawMessage, error) { return json.Marshal(s.o.Keyring.Seal(org, name, version, in.Value)) },
+		Seal: func(version uint64) (json.RawMessage, error) {
+			return json.Marshal(s.o.Keyring.Seal(org, name, version, in.Value))
+		},
 	}, e)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type Options struct {
 	Services  boundary.Services // Journal, Children and Audit are the pipeline's own
 	// Workspace makes a session's workspace with a root of the given label, or finds it there.
 	Workspace func(ctx context.Context, id string, root abi.Classification) error
-	Limits    abi.Limits        // of the server: running and waiting invocations
+	Limits    abi.Limits // of the server: running and waiting invocations
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now
 }

@@ -13,8 +13,8 @@
 // A key above the ceiling is absent from every answer. Putting one succeeds, as it would if
 // nothing were there, and the key keeps its label, so that it stays absent.
 //
-// Keys are named as the resource kv:<key> in the globs of a grant; see package
-// host/files/glob.
+// The globs of a grant are matched against the key as it is; package host/files/glob has
+// their language.
 //
 // The package refuses to know who asks and which files there are.
 package keyspace

@@ -70,7 +70,7 @@ func beginKey(sc boundary.Scope, key string) (*request, error) {
 	if err := checkKey(key, &sc.Authority.Spec().Limits); err != nil {
 		return nil, err
 	}
-	if !r.grant.Match(glob.Key, key) {
+	if !r.grant.Match(key) {
 		return nil, notNamed()
 	}
 	return r, nil
@@ -245,7 +245,7 @@ func (k *KV) List(ctx context.Context, sc boundary.Scope, prefix, after string, 
 		return boundary.Result{}, abi.Errorf(abi.CodeKeyInvalid, "the prefix or the key to go on after is not a key")
 	}
 	res := boundary.Result{Target: prefix}
-	if !r.grant.Any(glob.Key) {
+	if !r.grant.Any() {
 		return res, notNamed()
 	}
 	if limit < 1 || limit > maxItems {
@@ -270,7 +270,7 @@ func (k *KV) List(ctx context.Context, sc boundary.Scope, prefix, after string, 
 			if err := abi.DecodeStrict(v, &m); err != nil {
 				return false, abi.Errorf(abi.CodeInternal, "a record of the key space is damaged: %w", err)
 			}
-			if !r.grant.Match(glob.Key, key) || !r.within(m.Label) {
+			if !r.grant.Match(key) || !r.within(m.Label) {
 				return true, nil
 			}
 			item := encode(key)

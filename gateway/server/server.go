@@ -301,6 +301,9 @@ func (s *Server) Addresses() (invoke, admin, ops string) {
 	return s.listen[0].Addr().String(), s.listen[1].Addr().String(), s.listen[2].Addr().String()
 }
 
+// Started counts the invocations for which guest code was entered.
+func (s *Server) Started() int64 { return s.host.Started() }
+
 // ready is the line that says that the server serves.
 type ready struct {
 	Event  string `json:"event"`
