@@ -108,7 +108,7 @@ func (b *Builder) Go(ctx context.Context, dir string) ([]byte, error) {
 	}
 	for _, d := range m.Provides {
 		// Exports are the module's to have and admission's to judge; this catches a misspelt one early.
-		if !bytes.Contains(module, append([]byte{byte(len(d.Export))}, d.Export...)) {
+		if !bytes.Contains(module, append(leb(len(d.Export)), d.Export...)) {
 			return nil, fmt.Errorf("build: %s: the manifest names export %q and the module has none", dir, d.Export)
 		}
 	}

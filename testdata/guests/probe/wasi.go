@@ -1,11 +1,9 @@
 package main
 
-import "unsafe"
-
 // area is a piece of memory for results, in words because some must be aligned.
 type area [64]uint64
 
-func (a *area) at(word int) *byte { return (*byte)(unsafe.Pointer(&a[word])) }
+func (a *area) at(word int) *uint64 { return &a[word] }
 
 // wasi calls the functions of the subset and notes what each answered. Left out are those
 // that the Go runtime calls for os.Args and os.Environ, so that the module stays within 64
@@ -34,40 +32,40 @@ func wasi() map[string]int32 {
 }
 
 //go:wasmimport wasi_snapshot_preview1 clock_res_get
-func clockResGet(id uint32, out *byte) int32
+func clockResGet(id uint32, out *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 clock_time_get
-func clockTimeGet(id uint32, precision int64, out *byte) int32
+func clockTimeGet(id uint32, precision int64, out *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 random_get
-func randomGet(buf *byte, n uint32) int32
+func randomGet(buf *uint64, n uint32) int32
 
 //go:wasmimport wasi_snapshot_preview1 sched_yield
 func schedYield() int32
 
 //go:wasmimport wasi_snapshot_preview1 poll_oneoff
-func pollOneoff(in, out *byte, n uint32, count *byte) int32
+func pollOneoff(in, out *uint64, n uint32, count *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_read
-func fdRead(fd uint32, vectors *byte, n uint32, count *byte) int32
+func fdRead(fd uint32, vectors *uint64, n uint32, count *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_write
-func fdWrite(fd uint32, vectors *byte, n uint32, count *byte) int32
+func fdWrite(fd uint32, vectors *uint64, n uint32, count *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_close
 func fdClose(fd uint32) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_seek
-func fdSeek(fd uint32, offset int64, whence uint32, out *byte) int32
+func fdSeek(fd uint32, offset int64, whence uint32, out *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_fdstat_get
-func fdFdstatGet(fd uint32, out *byte) int32
+func fdFdstatGet(fd uint32, out *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_fdstat_set_flags
 func fdFdstatSetFlags(fd, flags uint32) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_prestat_get
-func fdPrestatGet(fd uint32, out *byte) int32
+func fdPrestatGet(fd uint32, out *uint64) int32
 
 //go:wasmimport wasi_snapshot_preview1 fd_prestat_dir_name
-func fdPrestatDirName(fd uint32, path *byte, n uint32) int32
+func fdPrestatDirName(fd uint32, path *uint64, n uint32) int32
