@@ -154,7 +154,7 @@ func TestAdmissionTriesTheInitialiser(t *testing.T) {
 			return [][]byte{w.Call(b.Host("input")), w.Op(w.OpDrop)}
 		}), abi.CodeInitializeFailed},
 		"does not validate": {with(func(*w.Builder) [][]byte { return [][]byte{w.Op(w.OpI32Add), w.Op(w.OpDrop)} }), abi.CodeModuleInvalid},
-		"not a module": {[]byte("hello"), abi.CodeModuleNotWasm},
+		"not a module":      {[]byte("hello"), abi.CodeModuleNotWasm},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := r.host.Admit(patience(t), c.module)

@@ -114,12 +114,18 @@ func (c *call) admit(ctx context.Context) *abi.Error {
 		inv.finish(err)
 		return err
 	}
-	most := inv.limits.Get(abi.LimitHostCalls)
-	if inv.used.calls <= most || (c.handler.answers && inv.used.calls <= most+callGrace) {
+	return c.withinCalls()
+}
+
+// withinCalls holds the invocation to its number of host calls.
+func (c *call) withinCalls() *abi.Error {
+	inv, most := c.inv, c.inv.limits.Get(abi.LimitHostCalls)
+	grace := inv.used.calls <= most+callGrace
+	if inv.used.calls <= most || (c.handler.answers && grace) {
 		return nil
 	}
 	err := abi.Errorf(abi.CodeHostCallLimit, "the invocation used up its %d host calls", most)
-	if inv.used.calls > most+callGrace {
+	if !grace {
 		inv.finish(err)
 	}
 	return err
@@ -166,7 +172,8 @@ func unrecorded(err error) *abi.Error {
 	return abi.Errorf(abi.CodeAuditUnavailable, "the effect could not be recorded before it happens: %w", err)
 }
 
-// act calls the handler. What goes wrong inside the host ends the invocation.
+// act calls the handler. A panic of the host ends the invocation, and so does an origin that
+// sends a secret back: the guest shall not try again (S15).
 func (c *call) act(ctx context.Context) (result Result, refusal *abi.Error) {
 	var err error
 	if fault := c.inv.protect(c.fn.Name, func() { result, err = c.handler.act(ctx, c) }); fault != nil {
@@ -179,7 +186,11 @@ func (c *call) act(ctx context.Context) (result Result, refusal *abi.Error) {
 	if over := Ended(ctx); over != nil && !errors.As(err, &known) {
 		return Result{Target: result.Target}, over.WithCause(err)
 	}
-	return Result{Target: result.Target}, abi.AsError(err)
+	refusal = abi.AsError(err)
+	if refusal.Code == abi.CodeSecretEchoed {
+		c.inv.finish(refusal)
+	}
+	return Result{Target: result.Target}, refusal
 }
 
 // close closes what was announced and notices that time ran out meanwhile. When the closing

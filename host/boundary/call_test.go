@@ -416,6 +416,20 @@ func TestPanicInAService(t *testing.T) {
 	}
 }
 
+// S15: an origin that sends a secret back ends the invocation, and nothing of it is released.
+func TestEchoedSecretEndsTheInvocation(t *testing.T) {
+	r := newRig(t)
+	r.ok(r.call("output", `1`))
+	r.out.err = abi.Errorf(abi.CodeSecretEchoed, "the origin sent the secret back")
+	r.want(r.call("http_fetch", `{"method":"GET","url":"https://api.example/"}`, ""), abi.ESECRET)
+	if r.inv.Over() == nil {
+		t.Error("the guest would go on")
+	}
+	if o := r.conclude(); o.Output != nil || o.Err.Code != abi.CodeSecretEchoed {
+		t.Errorf("%q, %v", o.Output, o.Err)
+	}
+}
+
 func TestAbsentServicesAreUnavailable(t *testing.T) {
 	forEach(t, func(t *testing.T, fn *abi.Function) {
 		if fn.Group == abi.GroupCall {

@@ -10,6 +10,6 @@
 // What the engine underneath does not bound, and this package therefore cannot before
 // metering exists: a guest that burns time by calls alone is not interrupted; the call stack
 // may take some 170 MB of host memory before it is a STACK_LIMIT; table.grow is bounded only by
-// the maximum the module declares, which admission holds to the limit; and a single bulk
-// instruction runs to its end.
+// the maximum the module declares, so whoever loads a module sees to it that it declares one;
+// and a single bulk instruction runs to its end.
 package engine

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
 // How each guest ends, and that the next invocation of the same module works.
@@ -255,5 +257,44 @@ func TestReceiptOfARun(t *testing.T) {
 	o := e.Run(patience(t), image, invocation{export: "state_size"}.make())
 	if o.Receipt.PeakMemory != 2<<16 || o.Receipt.HostCalls != 1 || o.Receipt.Took <= 0 {
 		t.Errorf("%+v", o.Receipt)
+	}
+}
+
+// PF-D20: invocations that fail, however they fail, leave nothing in the host.
+func TestFailuresLeakNothing(t *testing.T) {
+	b := w.New()
+	b.Capability("run")
+	images := map[string]*engine.Image{
+		"trap": load(t, guests),
+		"run":  load(t, b.Memory(1).ExportMemory().Data(65535, []byte("xx")).Bytes()), // does not instantiate
+	}
+	e := engine.New(engine.Fresh{})
+	many := func() int64 {
+		for range 1000 {
+			for export, image := range images {
+				if o := e.Run(context.Background(), image, invocation{export: export}.make()); o.Err == nil {
+					t.Fatal(export)
+				}
+			}
+		}
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := many()
+	if grown := many() - before; grown > 4<<20 {
+		t.Errorf("2,000 failures kept %d KiB", grown>>10)
+	}
+}
+
+func BenchmarkEcho(b *testing.B) {
+	image, e := load(b, guests), engine.New(engine.Fresh{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if o := e.Run(context.Background(), image, invocation{input: `{"a":1}`}.make()); o.Err != nil {
+			b.Fatal(o.Err)
+		}
 	}
 }

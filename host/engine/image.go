@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -17,6 +17,7 @@ type Image struct {
 	compiled    wazero.CompiledModule
 	initialSize int64 // bytes of memory an instance begins with
 	initializes bool
+	provides    map[string]bool // exports that are functions () -> i32
 
 	mu    sync.Mutex
 	links map[LinkSet]*links // made when first used
@@ -36,23 +37,27 @@ func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		_ = r.Close(ctx)
 		return nil, abi.Errorf(abi.CodeExportMissing, "the module exports no memory named %q", exportMemory)
 	}
-	_, initializes := compiled.ExportedFunctions()[exportInitialize]
+	functions := compiled.ExportedFunctions()
+	provides := make(map[string]bool)
+	for name, f := range functions {
+		if len(f.ParamTypes()) == 0 && slices.Equal(f.ResultTypes(), i32) {
+			provides[name] = true
+		}
+	}
+	_, initializes := functions[exportInitialize]
 	return &Image{
 		runtime:     r,
 		compiled:    compiled,
 		initialSize: int64(memory.Min()) << 16,
 		initializes: initializes,
+		provides:    provides,
 		links:       make(map[LinkSet]*links),
 	}, nil
 }
 
 // Provides reports whether the module exports a capability under this name: a function
 // () -> i32.
-func (i *Image) Provides(export string) bool {
-	f, ok := i.compiled.ExportedFunctions()[export]
-	return ok && export != exportInitialize && len(f.ParamTypes()) == 0 &&
-		len(f.ResultTypes()) == 1 && f.ResultTypes()[0] == api.ValueTypeI32
-}
+func (i *Image) Provides(export string) bool { return i.provides[export] }
 
 // fits refuses an image that begins with more memory than the limit. A larger maximum does
 // no harm: growing past the limit is refused when it is tried (PF-D19).
