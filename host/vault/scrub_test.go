@@ -9,6 +9,7 @@ import (
 	"html"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -172,4 +173,18 @@ func BenchmarkScrub(b *testing.B) {
 			b.Fatal("found")
 		}
 	}
+}
+
+// Whatever surrounds it, a plain echo is found, and no bytes upset the views.
+func FuzzEcho(f *testing.F) {
+	f.Add([]byte(`{"a":"\u00`), []byte(`%2`))
+	f.Add([]byte("&#"), []byte(`\`))
+	f.Add([]byte("%"), []byte{0, 0xff})
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		s := newScrubber([]byte(sentinel))
+		if !echo(t, s, slices.Concat(before, []byte(sentinel), after)) {
+			t.Fatalf("not found between %q and %q", before, after)
+		}
+		echo(t, s, slices.Concat(before, after))
+	})
 }
