@@ -134,10 +134,11 @@ func engineFailed(detail string) answer {
 
 const memoryMessage = "compiling the module takes more memory than the limit compileMemory allows"
 
-// outOfMemory recognises the ways Go and the engine say it.
+// outOfMemory recognises the ways Go, cgo and the engine say it.
 func outOfMemory(text string) bool {
 	for _, s := range []string{
-		"out of memory", "cannot allocate memory", "failed to create new OS thread", "cannot reserve arena",
+		"out of memory", "cannot allocate memory", "failed to create new OS thread", "pthread_create failed",
+		"cannot reserve arena",
 	} {
 		if strings.Contains(text, s) {
 			return true

@@ -129,7 +129,8 @@ func diagnose(failed error, cmd *exec.Cmd, b bounds, stderr string) error {
 	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	signal := jail.EndedBy(cmd.ProcessState)
 	switch {
-	case signal != "" && used >= b.cpu/10*9: // the kernel's clock and its accounts differ a little
+	case cmd.ProcessState.ExitCode() == jail.ExitCPU,
+		signal != "" && used >= b.cpu/2: // the clock behind the limit counts ticks and differs from the accounts
 		return overLimit("processor time", "compileCpu", cause)
 	case outOfMemory(stderr):
 		return (&abi.Error{Code: abi.CodeCompileLimit, Message: memoryMessage}).WithCause(cause)

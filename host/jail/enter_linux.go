@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"time"
@@ -32,21 +33,15 @@ func Enter(p Policy) (Report, error) {
 	return r, nil
 }
 
-// closeInherited closes what came through exec and is not wanted. A descriptor that survived exec
-// cannot carry close-on-exec, and everything Go opens does: the flag tells the runtime's own poller
-// and event descriptors, which must live, from inherited ones.
+// closeInherited closes what came through exec and is not wanted.
 func closeInherited(r *Report, p *Policy) error {
-	open, err := Descriptors()
+	inherited, err := Inherited()
 	if err != nil {
 		return err
 	}
 	closed := 0
-	for _, fd := range open {
-		if fd <= 2 || slices.Contains(p.Keep, fd) {
-			continue
-		}
-		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if err != nil || flags&unix.FD_CLOEXEC != 0 {
+	for _, fd := range inherited {
+		if slices.Contains(p.Keep, fd) {
 			continue
 		}
 		if err := unix.Close(fd); err != nil {
@@ -58,27 +53,26 @@ func closeInherited(r *Report, p *Policy) error {
 	return nil
 }
 
-// Descriptors returns the numbers of the descriptors that are open now, ascending. Under a jail it
-// works too, by asking for each number.
-func Descriptors() ([]int, error) {
+// Inherited returns the descriptors beyond 0, 1 and 2 that came through exec. One that survived exec
+// cannot carry close-on-exec, and everything Go opens does: the flag tells the runtime's own
+// descriptors (its poller, the processor quota it watches), which must live, from inherited ones.
+// It works under a jail too, by asking for each number.
+func Inherited() ([]int, error) {
 	var fds []int
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err == nil {
+	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		for _, e := range entries {
 			if fd, err := strconv.Atoi(e.Name()); err == nil {
 				fds = append(fds, fd)
 			}
 		}
-		slices.Sort(fds)
 	} else {
-		for fd := range 4096 {
+		for fd := range 1 << 16 {
 			fds = append(fds, fd)
 		}
 	}
-	// The directory itself was open while it was read: ask again.
 	return slices.DeleteFunc(fds, func(fd int) bool {
-		_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		return err != nil
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		return fd <= 2 || err != nil || flags&unix.FD_CLOEXEC != 0
 	}), nil
 }
 
@@ -102,26 +96,31 @@ func refusePrivileges(r *Report, _ *Policy) error {
 	return nil
 }
 
-// limitResources sets soft and hard limits to the same value, so that none can be raised again.
+// limitResources sets soft and hard limits to the same value, so that none can be raised again. Only
+// processor time has a second between them, in which the process can say which limit it was.
 func limitResources(r *Report, p *Policy) error {
 	type limit struct {
 		name     string
 		resource int
 		value    uint64
 		set      bool
+		grace    uint64 // hard over soft
+	}
+	if p.CPU > 0 {
+		exitAtCPULimit()
 	}
 	seconds := uint64((p.CPU + time.Second - 1) / time.Second)
 	limits := []limit{
-		{MeasureCore, unix.RLIMIT_CORE, 0, true},
-		{MeasureOpenFiles, unix.RLIMIT_NOFILE, p.Descriptors, p.Descriptors > 0},
-		{MeasureFileSize, unix.RLIMIT_FSIZE, p.FileSize, p.FileSize > 0},
-		{MeasureCPU, unix.RLIMIT_CPU, seconds, p.CPU > 0},
-		{MeasureAddressSpace, unix.RLIMIT_AS, p.AddressSpace, p.AddressSpace > 0 && !sanitized},
+		{MeasureCore, unix.RLIMIT_CORE, 0, true, 0},
+		{MeasureOpenFiles, unix.RLIMIT_NOFILE, p.Descriptors, p.Descriptors > 0, 0},
+		{MeasureFileSize, unix.RLIMIT_FSIZE, p.FileSize, p.FileSize > 0, 0},
+		{MeasureCPU, unix.RLIMIT_CPU, seconds, p.CPU > 0, 1},
+		{MeasureAddressSpace, unix.RLIMIT_AS, p.AddressSpace, p.AddressSpace > 0 && !sanitized, 0},
 	}
 	for _, l := range limits {
 		switch {
 		case l.set:
-			if err := unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: l.value, Max: l.value}, nil); err != nil {
+			if err := unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: l.value, Max: l.value + l.grace}, nil); err != nil {
 				return fmt.Errorf("jail: %s: %w", l.name, err)
 			}
 			r.add(l.name, true, strconv.FormatUint(l.value, 10))
@@ -132,6 +131,17 @@ func limitResources(r *Report, p *Policy) error {
 		}
 	}
 	return nil
+}
+
+// exitAtCPULimit exits at the soft limit, which Go would ignore. Where that takes longer than a
+// second, the hard limit kills.
+func exitAtCPULimit() {
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, unix.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(ExitCPU)
+	}()
 }
 
 // refuseDump keeps the process's memory from core files and from other processes of the user.

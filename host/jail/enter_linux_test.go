@@ -124,7 +124,7 @@ var attempts = []struct {
 	{"enter a namespace", false, func() error { return unix.Unshare(unix.CLONE_NEWUSER) }},
 	{"compute on threads, sleep and collect", true, func() error {
 		var wg sync.WaitGroup
-		for range 8 {
+		for range 4 {
 			wg.Go(func() {
 				runtime.LockOSThread()
 				time.Sleep(time.Millisecond)
@@ -158,17 +158,17 @@ type view struct {
 	Report      Report
 	Environment []string
 	Arguments   int
-	Descriptors []int
+	Inherited   []int
 	Findings    map[string]finding
 }
 
 func inside() error {
-	report, err := enterReport(Policy{AddressSpace: 2 << 30, CPU: 20 * time.Second, Descriptors: 64, FileSize: 1 << 20})
+	report, err := enterReport(Policy{AddressSpace: 4 << 30, CPU: 20 * time.Second, Descriptors: 64, FileSize: 1 << 20})
 	if err != nil {
 		return err
 	}
 	v := view{Report: report, Environment: os.Environ(), Findings: map[string]finding{}}
-	if v.Descriptors, err = Descriptors(); err != nil {
+	if v.Inherited, err = Inherited(); err != nil {
 		return err
 	}
 	for _, a := range attempts {
@@ -230,7 +230,7 @@ func TestInside(t *testing.T) {
 	var v view
 	if err := json.NewDecoder(stdout).Decode(&v); err != nil {
 		_ = cmd.Wait()
-		t.Fatalf("%v\n%s", err, stderr.String())
+		t.Fatalf("%v\n%.2000s", err, stderr.String())
 	}
 
 	if len(v.Environment) != 0 {
@@ -248,13 +248,10 @@ func TestInside(t *testing.T) {
 			t.Errorf("%s is not applied", name)
 		}
 	}
-	for _, fd := range v.Descriptors {
-		// Beyond the standard three only the runtime's poller may be open; it has close-on-exec,
-		// what was passed in does not.
-		if fd > 2 && inherited(t, cmd.Process.Pid, fd) {
-			t.Errorf("descriptor %d came through", fd)
-		}
+	if len(v.Inherited) != 0 {
+		t.Errorf("came through: %v", v.Inherited)
 	}
+	nothingInherited(t, cmd.Process.Pid)
 	for i, a := range attempts {
 		if i < landlocked && !v.Report.Applied(MeasureFiles) {
 			continue
@@ -269,28 +266,37 @@ func TestInside(t *testing.T) {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, stderr.String())
+		t.Errorf("%v\n%.2000s", err, stderr.String())
 	}
 }
 
-// inherited reads, from outside, whether a descriptor lacks close-on-exec.
-func inherited(t *testing.T, pid, fd int) bool {
+// nothingInherited looks at each descriptor from outside: none but the standard three lacks
+// close-on-exec.
+func nothingInherited(t *testing.T, pid int) {
 	t.Helper()
-	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
-	if err != nil {
-		t.Skipf("no right to look at an undumpable process: %v", err)
+	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	if err != nil || len(infos) < 3 {
+		t.Skipf("no right to look at an undumpable process: %v %v", infos, err)
 	}
-	for line := range strings.Lines(string(info)) {
-		if flags, ok := strings.CutPrefix(line, "flags:"); ok {
+	for _, path := range infos {
+		info, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(info)) {
+			flags, ok := strings.CutPrefix(line, "flags:")
+			if !ok {
+				continue
+			}
 			n, err := strconv.ParseUint(strings.TrimSpace(flags), 8, 32)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return n&unix.O_CLOEXEC == 0
+			if fd, _ := strconv.Atoi(filepath.Base(path)); fd > 2 && n&unix.O_CLOEXEC == 0 {
+				t.Errorf("descriptor %d came through", fd)
+			}
 		}
 	}
-	t.Fatal("no flags in fdinfo")
-	return true
 }
 
 // everyThreadConfined looks at each thread, from outside.
@@ -320,13 +326,13 @@ func everyThreadConfined(t *testing.T, pid int) {
 func TestLimits(t *testing.T) {
 	for _, tt := range []struct {
 		mode   string
-		signal string
+		code   int
 		stderr string
 		skip   bool
 	}{
-		{mode: "cpu", signal: "killed"},
-		{mode: "memory", stderr: "out of memory", skip: sanitized},
-		{mode: "file", stderr: "file too large"}, // Go ignores SIGXFSZ
+		{mode: "cpu", code: ExitCPU},
+		{mode: "memory", code: 2, stderr: "out of memory", skip: sanitized},
+		{mode: "file", code: 1, stderr: "file too large"}, // Go ignores SIGXFSZ
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			if tt.skip {
@@ -336,8 +342,10 @@ func TestLimits(t *testing.T) {
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			err := cmd.Run()
-			if err == nil || EndedBy(cmd.ProcessState) != tt.signal || !strings.Contains(stderr.String(), tt.stderr) {
-				t.Errorf("%v, signal %q, stderr %.300q", err, EndedBy(cmd.ProcessState), stderr.String())
+			// On a busy machine the kernel may come before the exit.
+			killed := tt.mode == "cpu" && EndedBy(cmd.ProcessState) == "killed"
+			if !killed && (cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(stderr.String(), tt.stderr)) {
+				t.Errorf("%v, stderr %.300q", err, stderr.String())
 			}
 		})
 	}

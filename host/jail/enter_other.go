@@ -19,5 +19,5 @@ func Enter(Policy) (Report, error) {
 // Restart does nothing on this platform.
 func Restart(string, []string) error { return nil }
 
-// Descriptors cannot be listed on this platform.
-func Descriptors() ([]int, error) { return nil, errors.ErrUnsupported }
+// Inherited cannot be told on this platform.
+func Inherited() ([]int, error) { return nil, errors.ErrUnsupported }

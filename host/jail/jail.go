@@ -16,8 +16,8 @@ type Policy struct {
 	Dir string
 	// AddressSpace bounds the virtual size in bytes (RLIMIT_AS). Go needs 1 GiB to work in.
 	AddressSpace uint64
-	// CPU bounds the processor time of the whole process, rounded up to seconds (RLIMIT_CPU).
-	// At the bound the kernel kills the process.
+	// CPU bounds the processor time of the whole process, rounded up to seconds (RLIMIT_CPU). At the
+	// bound the process exits with [ExitCPU]; a second later the kernel kills it.
 	CPU time.Duration
 	// Descriptors bounds how many descriptors may be open at once (RLIMIT_NOFILE).
 	Descriptors uint64
@@ -28,6 +28,9 @@ type Policy struct {
 	// Restarted says that the process runs because [Restart] executed it.
 	Restarted bool
 }
+
+// ExitCPU is the exit code of a confined process that used up its processor time.
+const ExitCPU = 128 + 24 // as a shell shows SIGXCPU
 
 // Measure is one line of a report.
 type Measure struct {
