@@ -304,6 +304,16 @@ func (g *guest) glob(glob string) answer {
 	return g.answer("glob", r, err)
 }
 
+// search looks through everything for up to n results.
+func (g *guest) search(call string, n int) answer {
+	if call == "glob" {
+		r, err := g.b.svc.Glob(g.ctx, g.scope(), "**", n)
+		return g.answer(call, r, err)
+	}
+	r, err := g.b.svc.Grep(g.ctx, g.scope(), "planted", "**", n)
+	return g.answer(call, r, err)
+}
+
 // ok fails unless the call succeeded.
 func (g *guest) ok(a answer) answer {
 	g.b.Helper()

@@ -92,7 +92,7 @@ func (c *call) emit(label abi.Classification) error {
 
 // names asks whether the grant names a path.
 func (c *call) names(p string) error {
-	if c.grant.Match(glob.File, globName(p)) {
+	if c.grant.Match(globName(p)) {
 		return nil
 	}
 	return abi.Errorf(abi.CodeResourceNotInGlob, "the grant does not name this file").

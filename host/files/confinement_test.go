@@ -269,6 +269,24 @@ func TestImportsAreRegulated(t *testing.T) {
 	for _, a := range []answer{low.read("d/f"), low.stat("d"), low.list("d"), low.edit("d/f", "a", "b", false), low.remove("d/f")} {
 		low.refused(a, abi.CodeFileNotFound)
 	}
+	// A hidden name in a visible directory takes no part in anything.
+	b.plant("z", "planted")
+	low.ok(low.create("a", "planted"))
+	for _, a := range []answer{low.stat("z"), low.read("z"), low.replace("z", "v", "x"), low.edit("z", "p", "q", true), low.copy("z", "c"), low.move("z", "c"), low.remove("z")} {
+		low.refused(a, abi.CodeFileNotFound)
+	}
+	low.refused(low.create("z", "x"), abi.CodeFileExists)
+	low.refused(low.write("z", "x"), abi.CodeReadRequired)
+	low.refused(low.move("a", "z"), abi.CodeFileExists)
+	if b.content("z") != "planted" {
+		t.Error("it is changed")
+	}
+	for _, a := range []answer{low.listAfter(".", "", 1), low.search("glob", 1), low.search("grep", 1)} {
+		if low.ok(a); a.Meta.Count != 1 || a.Meta.More {
+			t.Errorf("%s: %+v", a.Call, a.Meta)
+		}
+	}
+	low.ok(low.remove("a"))
 	if a := low.ok(low.list(".")); a.Body != "[]" || low.last.Label() != abi.Public {
 		t.Errorf("listed: %s at %s", a.Body, low.last.Label())
 	}

@@ -9,9 +9,10 @@
 //
 // # Resources
 //
-// A file is named as the resource file:<path>, where path is the canonical path of [Clean],
-// and a key as kv:<key>. The globs of a grant are matched against these names; package glob
-// has their language. No globs at all means the whole workspace.
+// The globs of a grant are matched against the canonical path of [Clean], and against the
+// key where keys are concerned; package glob has their language. One list serves both, so
+// that the pattern that lies within two grants is found by comparing patterns alone. No globs
+// at all means the whole workspace.
 //
 // # Information flow (S5)
 //

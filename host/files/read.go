@@ -11,7 +11,6 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/boundary"
-	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 func kindOf(directory bool) string {
@@ -157,7 +156,7 @@ func (s *Service) List(ctx context.Context, sc boundary.Scope, name, after strin
 		return res, err
 	}
 	defer leave()
-	if !c.grant.Above(glob.File, globName(p)) {
+	if !c.grant.Above(globName(p)) {
 		if err := c.names(p); err != nil {
 			return res, err
 		}
@@ -175,7 +174,7 @@ func (s *Service) List(ctx context.Context, sc boundary.Scope, name, after strin
 	}
 	items := newPage(limit)
 	_, err = c.each(dir, p, after, func(e entry) (bool, error) {
-		if !c.grant.Match(glob.File, e.path) && !(e.rec.Directory && c.grant.Above(glob.File, e.path)) {
+		if !c.grant.Match(e.path) && !(e.rec.Directory && c.grant.Above(e.path)) {
 			return true, nil
 		}
 		if items.full() || !c.observe(e.rec.Label) {

@@ -118,7 +118,7 @@ func (s *Service) search(ctx context.Context, sc boundary.Scope, match *glob.Pat
 		return err
 	}
 	defer leave()
-	if !c.grant.Any(glob.File) {
+	if !c.grant.Any() {
 		return c.names(RootPath)
 	}
 	root := c.w.record(RootPath)
@@ -132,12 +132,12 @@ func (s *Service) search(ctx context.Context, sc boundary.Scope, match *glob.Pat
 func (c *call) walk(dir *os.Root, at string, depth int, match *glob.Pattern, fn func(*call, entry) (bool, error)) (bool, error) {
 	return c.each(dir, at, "", func(e entry) (bool, error) {
 		if !e.rec.Directory {
-			if match.Match(e.path) && c.grant.Match(glob.File, e.path) {
+			if match.Match(e.path) && c.grant.Match(e.path) {
 				return fn(c, e)
 			}
 			return true, nil
 		}
-		if depth+1 >= MaxDepth || !match.Above(e.path) || !c.grant.Above(glob.File, e.path) || !c.observe(e.rec.Label) {
+		if depth+1 >= MaxDepth || !match.Above(e.path) || !c.grant.Above(e.path) || !c.observe(e.rec.Label) {
 			return true, nil
 		}
 		sub, err := enter(dir, e.name, e.info)
