@@ -310,3 +310,37 @@ func TestGateImports(t *testing.T) {
 		}
 	}
 }
+
+// S4, X32: a child begins at its parent's label and ends by its parent's deadline, with its
+// lineage.
+func TestChildInherits(t *testing.T) {
+	w := full()
+	env := ref("project")
+	s := w.snapshot()
+	latest := func() *Snapshot { return s }
+	pf := w.facts(env, caller, abi.ReachIntegration)
+	pd := Decide(s, &pf)
+	tm := terms(latest)
+	tm.Deadline = noon.Add(time.Second) // sooner than the limits say
+	parent := Authorize(s, &pf, &pd, tm)
+	if got := parent.Spec().Deadline; !got.Equal(tm.Deadline) {
+		t.Errorf("the caller's deadline is %s", got)
+	}
+	for _, label := range abi.Classifications() {
+		cf := pf.Child(parent, label, callee, noon)
+		cf.Reach, cf.Schema = abi.ReachOwner, Satisfied
+		cd := Decide(s, &cf)
+		c := Authorize(s, &cf, &cd, terms(latest)).Spec()
+		if c.Start != label || c.Parent != "inv" || !slices.Equal(c.Chain, []abi.CapabilityRef{caller}) || !c.Deadline.Equal(tm.Deadline) {
+			t.Errorf("called at %s: %+v", label, c)
+		}
+		if len(c.Grants) != 2 {
+			t.Errorf("it rests on %q", c.Grants)
+		}
+	}
+	cf := pf.Child(parent, 0, callee, noon)
+	cf.Reach, cf.Schema, cf.Clearance = abi.ReachOwner, Satisfied, abi.Secret
+	if d := Decide(s, &cf); d.Code != abi.CodeClassificationCeiling { // an unlabelled parent is regulated
+		t.Errorf("%q", d.Code)
+	}
+}
