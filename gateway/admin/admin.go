@@ -10,11 +10,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
-	"mime"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,7 +26,6 @@ import (
 
 // Limits of the listener.
 const (
-	maxJSONBody   = 1 << 20
 	readTimeout   = 60 * time.Second
 	headerTimeout = 10 * time.Second
 	writeTimeout  = 90 * time.Second // an upload is compiled within its request
@@ -175,51 +170,6 @@ func (s *Server) allowed(rt route, c *call) error {
 		return err
 	}
 	return policy.Allowed(c.principal, rt.op, org)
-}
-
-// readBody reads what the route takes, bounded, and refuses what it does not take.
-func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
-	limit := int64(maxJSONBody)
-	switch rt.body {
-	case bodyNone:
-		if c.r.ContentLength > 0 || len(c.r.TransferEncoding) > 0 {
-			return abi.Errorf(abi.CodeInvalidRequest, "this operation takes no body")
-		}
-		return nil
-	case bodyModule:
-		limit = s.o.MaxUpload
-	}
-	if c.r.Header.Get("Idempotency-Key") != "" {
-		return abi.Errorf(abi.CodeIdempotencyUnbuilt, "Idempotency-Key is not supported yet")
-	}
-	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || media != rt.body.mediaType() || len(c.r.Header.Values("Content-Type")) != 1 {
-		return abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s", rt.body.mediaType())
-	}
-	for k, v := range params {
-		if rt.body == bodyModule || k != "charset" || !strings.EqualFold(v, "utf-8") {
-			return abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s without parameters", rt.body.mediaType())
-		}
-	}
-	if c.r.Header.Get("Content-Encoding") != "" {
-		return abi.Errorf(abi.CodeUploadUnsupported, "bodies are sent without a content encoding")
-	}
-	if c.r.ContentLength > limit {
-		return abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", limit)
-	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, c.r.Body, limit))
-	var tooLarge *http.MaxBytesError
-	var netErr net.Error
-	switch {
-	case errors.As(err, &tooLarge):
-		return abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", limit)
-	case errors.As(err, &netErr) && netErr.Timeout():
-		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive in time")
-	case err != nil:
-		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive whole: %w", err)
-	}
-	c.body = raw
-	return nil
 }
 
 // decode reads the JSON body strictly into v.

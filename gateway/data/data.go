@@ -35,11 +35,11 @@ const (
 
 // Options configure a [Server].
 type Options struct {
-	Pipeline     *invoke.Pipeline
-	Guard        *guard.Guard
-	NonceHeader  string
-	MaxBodyBytes int64 // the largest input any environment admits
-	MaxConns     int   // connections served at once
+	Pipeline    *invoke.Pipeline
+	Guard       *guard.Guard
+	NonceHeader string
+	MaxBody     func() int64 // the largest input any environment admits now, in bytes
+	MaxConns    int          // connections served at once
 }
 
 // Server is the data plane's listener. Serve and Shutdown are each called once.
@@ -62,13 +62,26 @@ func New(o Options) *Server {
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
-		MaxRequestBodySize:           int(o.MaxBodyBytes),
+		HeaderReceived:               s.bodyLimit,
 		Concurrency:                  o.MaxConns,
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true,
 		Logger:                       silent{},
 	}
 	return s
+}
+
+// anonymousBody bounds the body of a request that shows no token of this gateway: enough for
+// a mistake, too little to fill memory with (PF-D17).
+const anonymousBody = 64 << 10
+
+// bodyLimit is asked when a request's head is there, before any of its body is read.
+func (s *Server) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	most := s.o.MaxBody()
+	if !bytes.HasPrefix(h.Peek("Authorization"), []byte("Bearer eco_s_")) {
+		most = min(most, anonymousBody)
+	}
+	return fasthttp.RequestConfig{MaxRequestBodySize: int(most)}
 }
 
 // silent drops the server library's own log lines: they may quote request bytes, and what
@@ -344,7 +357,7 @@ func (s *Server) transportError(ctx *fasthttp.RequestCtx, err error) {
 	e := abi.Errorf(abi.CodeInvalidRequest, "the request is not well-formed HTTP: %w", err)
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		e = abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", s.o.MaxBodyBytes)
+		e = abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than this operation takes: %d bytes", s.o.MaxBody())
 	case errors.As(err, &small):
 		e = abi.Errorf(abi.CodePayloadTooLarge, "the request's head is larger than %d bytes", headBytes)
 	case errors.As(err, &timeout) && timeout.Timeout():

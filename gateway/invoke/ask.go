@@ -61,7 +61,7 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 		Operation: "invocation.explained", Actor: string(s.Subject), ObjectKind: "capability", Object: string(t.ref), Code: e.Code,
 	}})
 	if err != nil {
-		return p.unrecorded(c.id, err)
+		return p.broken(c.id, err)
 	}
 	return jsonAnswer(http.StatusOK, e)
 }

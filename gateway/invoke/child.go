@@ -56,8 +56,8 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	}
 	defer ch.p.live.remove(c.id)
 	out := c.execute(ctx, live)
-	if out.unrecorded != nil {
-		return boundary.Result{}, out.unrecorded
+	if out.broken != nil {
+		return boundary.Result{}, out.broken
 	}
 	// The parent is raised before anything of the child reaches it, failure included (S6).
 	withheld := out.err != nil && out.err.Code == abi.CodeClassificationFlow

@@ -145,7 +145,7 @@ func (c *attempt) judgeInput() *abi.Error {
 func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
 	err := c.recordDecision(ctx, denial, true)
 	if err != nil {
-		return c.p.unrecorded(c.id, err)
+		return c.p.broken(c.id, err)
 	}
 	d := c.denial(denial)
 	return Answer{Invocation: c.id, Problem: &d}
@@ -170,8 +170,8 @@ func (c *attempt) run(ctx context.Context) Answer {
 	}
 	defer release()
 	out := c.execute(ctx, live)
-	if out.unrecorded != nil {
-		return c.p.unrecorded(c.id, out.unrecorded)
+	if out.broken != nil {
+		return c.p.broken(c.id, out.broken)
 	}
 	return c.answer(out)
 }
@@ -188,11 +188,11 @@ func (c *attempt) deadline() time.Time {
 
 // result is how an execution ended, as its receiver may see it.
 type result struct {
-	output     []byte
-	err        *abi.Error
-	guest      *boundary.GuestError
-	label      abi.Classification
-	unrecorded error // the audit could not be written: nothing is answered but that
+	output []byte
+	err    *abi.Error
+	guest  *boundary.GuestError
+	label  abi.Classification
+	broken error // the gateway itself failed, the audit most of all: nothing is answered but that
 }
 
 // execute is the middle that callers' and guests' invocations share: authority, run, output
@@ -200,15 +200,15 @@ type result struct {
 func (c *attempt) execute(ctx context.Context, live *running) result {
 	a := c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
 	if a == nil {
-		return result{unrecorded: abi.Errorf(abi.CodeInternal, "an allowed invocation has no authority")}
+		return result{broken: abi.Errorf(abi.CodeInternal, "an allowed invocation has no authority")}
 	}
 	if err := c.p.room(ctx, a.Spec()); err != nil {
-		return result{unrecorded: err}
+		return result{broken: err}
 	}
 	// The decision is in the log's order before the run, and durable with whatever comes
 	// first: the intent of an effect, or the outcome.
 	if err := c.recordDecision(ctx, nil, false); err != nil {
-		return result{unrecorded: err}
+		return result{broken: err}
 	}
 	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
 	defer cancel()
@@ -222,7 +222,7 @@ func (c *attempt) execute(ctx context.Context, live *running) result {
 		released = false
 	}
 	if err := c.recordOutcome(ctx, &outcome, released); err != nil {
-		return result{unrecorded: err}
+		return result{broken: err}
 	}
 	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: outcome.Label}
 }
@@ -297,10 +297,10 @@ func (c *attempt) answer(r result) Answer {
 	return Answer{Invocation: c.id, Problem: &d, Label: r.label}
 }
 
-// unrecorded answers an invocation whose decision or outcome could not be written: the one
-// thing that may be said is that (G5).
-func (p *Pipeline) unrecorded(id string, err error) Answer {
-	p.o.Log.Error("the audit log cannot be written", "invocation", id, "error", err)
+// broken answers an invocation whose decision or outcome could not be written, or that the
+// gateway could not run: that is the one thing that may be said (PF-G5).
+func (p *Pipeline) broken(id string, err error) Answer {
+	p.o.Log.Error("an invocation could not be run or recorded", "invocation", id, "error", err)
 	d := problem.From(abi.AsError(err), id)
 	return Answer{Invocation: id, Problem: &d}
 }

@@ -282,7 +282,7 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	guardOf := func(i int) *guard.Guard { return guard.New(s.listen[i].Addr(), s.o.HostNames, network.Nonce()) }
 	s.data = data.New(data.Options{
 		Pipeline: s.pipeline, Guard: guardOf(0), NonceHeader: network.NonceHeader,
-		MaxBodyBytes: abi.LimitInputBytes.Info().Hard, MaxConns: maxConnections,
+		MaxBody: s.largestInput, MaxConns: maxConnections,
 	})
 	control, err := admin.New(admin.Options{
 		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
@@ -294,6 +294,15 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	s.admin = admin.HTTPServer(control, s.o.Log)
 	s.ops = admin.HTTPServer(ops.Handler(guardOf(2), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
 	return nil
+}
+
+// largestInput is the most that any environment takes as input now.
+func (s *Server) largestInput() int64 {
+	var most int64
+	for _, e := range s.policy.Snapshot().Environments {
+		most = max(most, e.Limits.Get(abi.LimitInputBytes))
+	}
+	return most
 }
 
 // Addresses returns where the data plane, the control plane and the ops listener are.

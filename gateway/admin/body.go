@@ -1,0 +1,142 @@
+package admin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/wasm"
+)
+
+// maxJSONBody bounds a JSON document, in bytes.
+const maxJSONBody = 1 << 20
+
+// multipartSlack is what a multipart upload may add to its parts, in bytes.
+const multipartSlack = 4 << 10
+
+// readBody reads what the route takes, bounded, and refuses what it does not take.
+func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
+	if c.r.Header.Get("Idempotency-Key") != "" {
+		return abi.Errorf(abi.CodeIdempotencyUnbuilt, "Idempotency-Key is not supported yet")
+	}
+	if rt.body == bodyNone {
+		if c.r.ContentLength > 0 || len(c.r.TransferEncoding) > 0 {
+			return abi.Errorf(abi.CodeInvalidRequest, "this operation takes no body")
+		}
+		return nil
+	}
+	media, params, err := contentType(c.r)
+	if err != nil {
+		return err
+	}
+	if c.r.Header.Get("Content-Encoding") != "" {
+		return abi.Errorf(abi.CodeUploadUnsupported, "bodies are sent without a content encoding")
+	}
+	switch {
+	case rt.body == bodyJSON && media == "application/json" && onlyUTF8(params):
+		c.body, err = readAll(w, c.r, maxJSONBody)
+	case rt.body == bodyModule && media == "application/wasm" && len(params) == 0:
+		c.body, err = readAll(w, c.r, s.o.MaxUpload)
+	case rt.body == bodyModule && media == "multipart/form-data":
+		c.body, err = s.readForm(w, c.r, params["boundary"])
+	default:
+		err = abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s", rt.body.mediaType())
+	}
+	return err
+}
+
+func contentType(r *http.Request) (media string, params map[string]string, err error) {
+	values := r.Header.Values("Content-Type")
+	if len(values) == 1 {
+		media, params, err = mime.ParseMediaType(values[0])
+	}
+	if len(values) != 1 || err != nil {
+		return "", nil, abi.Errorf(abi.CodeUnsupportedMedia, "exactly one well-formed Content-Type is needed")
+	}
+	return media, params, nil
+}
+
+func onlyUTF8(params map[string]string) bool {
+	for k, v := range params {
+		if k != "charset" || !strings.EqualFold(v, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	return raw, bodyError(err, limit)
+}
+
+func tooLarge(limit int64) *abi.Error {
+	return abi.Errorf(abi.CodePayloadTooLarge, "the body is larger than %d bytes", limit)
+}
+
+func bodyError(err error, limit int64) error {
+	var over *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &over):
+		return tooLarge(limit)
+	case errors.As(err, &slow) && slow.Timeout():
+		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive in time")
+	}
+	return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive whole: %w", err)
+}
+
+// readForm reads an upload in two parts: `module`, and `manifest` for a module that has none in
+// it. File names are not looked at (PF-C5). The result is the module with its manifest.
+func (s *Server) readForm(w http.ResponseWriter, r *http.Request, boundary string) ([]byte, error) {
+	limit := s.o.MaxUpload + abi.MaxManifestBytes + multipartSlack
+	if r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	form := multipart.NewReader(http.MaxBytesReader(w, r.Body, limit), boundary)
+	parts := map[string][]byte{}
+	most := map[string]int64{"module": s.o.MaxUpload, "manifest": abi.MaxManifestBytes}
+	for {
+		part, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, bodyError(err, limit)
+		}
+		name := part.FormName()
+		if _, again := parts[name]; again || most[name] == 0 {
+			return nil, abi.Errorf(abi.CodeInvalidRequest, "the form has the parts module and manifest, each at most once; found %s", abi.Quote(name))
+		}
+		raw, err := io.ReadAll(io.LimitReader(part, most[name]+1))
+		if err != nil {
+			return nil, bodyError(err, limit)
+		}
+		if int64(len(raw)) > most[name] {
+			return nil, tooLarge(most[name])
+		}
+		parts[name] = raw
+	}
+	module, manifest := parts["module"], parts["manifest"]
+	if module == nil {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "the form has no part named module")
+	}
+	if manifest == nil || !bytes.HasPrefix(module, []byte("\x00asm")) {
+		return module, nil // admission says what it is
+	}
+	if there, err := wasm.Custom(module, abi.ManifestSection); err == nil && len(there) > 0 {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "the module carries a manifest already; send one or the other")
+	}
+	return wasm.AppendCustom(module, abi.ManifestSection, manifest), nil
+}
