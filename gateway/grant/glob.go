@@ -4,24 +4,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 // Everything is the glob of a grant that names no resources: all that the session's own
 // workspace and keys hold.
 const Everything = "**"
 
-// Bounds of the globs of one grant.
-const (
-	MaxGlobs     = 64
-	MaxGlobBytes = 256
-)
+// MaxGlobs bounds the globs of one grant.
+const MaxGlobs = 64
 
 // ParseGlobs returns the globs a grant holds. A list that is absent (nil) is [Everything]; one
-// that is given must not be empty, and each member must be a pattern that can match a canonical
-// path: what could never match is refused, not stored (PF-A1, PF-B7).
+// that is given must not be empty, and each member must be of the one language that is enforced,
+// package glob's: what would never match is refused, not stored (PF-A1, PF-B7).
 func ParseGlobs(globs []string) ([]string, *abi.Error) {
 	if globs == nil {
 		return []string{Everything}, nil
@@ -31,26 +27,14 @@ func ParseGlobs(globs []string) ([]string, *abi.Error) {
 			WithHint("leave the field out to grant every resource of the session's own workspace and keys")
 	}
 	for _, g := range globs {
-		if !globCanMatch(g) {
-			return nil, abi.Errorf(abi.CodeUnsupportedRule, "%s is not a pattern that could match a path", abi.Quote(g)).At("/globs").
-				WithHint("relative, without empty, . or .. segments, as in reports/** or notes/*.md")
+		if _, err := glob.Compile(g); err != nil {
+			e := abi.AsError(err)
+			return nil, abi.Errorf(abi.CodeUnsupportedRule, "%s", e.Message).At("/globs").WithHint(e.Hint)
 		}
 	}
 	out := slices.Clone(globs)
 	slices.Sort(out)
 	return slices.Compact(out), nil
-}
-
-func globCanMatch(g string) bool {
-	if g == "" || len(g) > MaxGlobBytes || strings.ContainsAny(g, "\x00\\") || !doublestar.ValidatePattern(g) {
-		return false
-	}
-	for _, segment := range strings.Split(g, "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return false
-		}
-	}
-	return true
 }
 
 // Nothing is a glob that no path and no key matches: neither has a zero byte.
@@ -85,11 +69,12 @@ func globWithin(x, y string) bool {
 		return true
 	}
 	if !isPattern(x) {
-		return doublestar.MatchUnvalidated(y, x)
+		p, err := glob.Compile(y)
+		return err == nil && p.Match(x)
 	}
 	// Every path that x matches begins with x's literal head; y = head/** takes them all.
 	dir, ok := strings.CutSuffix(y, "/**")
 	return ok && !isPattern(dir) && strings.HasPrefix(x, dir+"/")
 }
 
-func isPattern(s string) bool { return strings.ContainsAny(s, `*?[{\`) }
+func isPattern(s string) bool { return strings.ContainsAny(s, `*?[{`) }
