@@ -49,7 +49,9 @@ type State struct {
 }
 
 // describes reports whether now is this state as the file system shows it. An expected
-// directory is described by being one when its inode is not known yet.
+// directory is described by being one when its inode is not known yet. Inodes are used
+// again, so a directory removed and made anew from outside may pass for the old one; what is
+// in it does not.
 func (s *State) describes(now *State, directory bool) bool {
 	if directory {
 		return s.Inode == 0 || s.Inode == now.Inode

@@ -325,7 +325,7 @@ func openFile(dir *os.Root, name string, seen fs.FileInfo) (*os.File, error) {
 		return nil, whyNot(dir, name, seen, err)
 	}
 	info, err := f.Stat()
-	if err == nil && !os.SameFile(info, seen) {
+	if err == nil && (!os.SameFile(info, seen) || !info.Mode().IsRegular()) { // inodes are used again
 		err = errSwapped
 	}
 	if err != nil {
