@@ -56,8 +56,8 @@ func sweep(dir string, mine func(name string) bool) error {
 	return nil
 }
 
-// get returns a verified artifact, errMissing, or why the file is refused; a refused file is gone
-// afterwards.
+// get returns a verified artifact, errMissing, or why there is none. A file that is not what it
+// should be is gone afterwards; one that could not be read, for want of descriptors say, is not.
 func (c *cache) get(digest Digest, fingerprint string) (*Artifact, error) {
 	name := digest.String()
 	data, st, err := c.read(name)
@@ -68,8 +68,11 @@ func (c *cache) get(digest Digest, fingerprint string) (*Artifact, error) {
 	if err == nil {
 		a, err = unseal(c.key, digest, fingerprint, data)
 	}
+	if errors.Is(err, errForeign) || errors.Is(err, errStale) {
+		err = errors.Join(err, c.removeIf(name, st))
+	}
 	if err != nil {
-		return nil, errors.Join(err, c.removeIf(name, st))
+		return nil, err
 	}
 	return a, nil
 }
@@ -89,10 +92,14 @@ func (c *cache) read(name string) ([]byte, fs.FileInfo, error) {
 	}
 	defer f.Close()
 	data := make([]byte, st.Size())
-	if _, err := io.ReadFull(f, data); err != nil {
+	switch _, err := io.ReadFull(f, data); err {
+	case nil:
+		return data, st, nil
+	case io.EOF, io.ErrUnexpectedEOF:
+		return nil, st, errForeign // cut short meanwhile
+	default:
 		return nil, st, err
 	}
-	return data, st, nil
 }
 
 // put keeps an artifact: after it returns nil, a crash leaves the whole new file, and before that

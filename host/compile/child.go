@@ -90,11 +90,10 @@ func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
 		}
 	}()
 	ctx := context.Background()
-	print, err := fingerprint(ctx, filepath.Join(dir, "probe"))
-	if err != nil {
+	var err error
+	if a.Fingerprint, err = fingerprint(ctx, filepath.Join(dir, "probe")); err != nil {
 		return engineFailed("fingerprint: " + err.Error()), ""
 	}
-	a.Fingerprint = print
 	switch kind {
 	case kindFingerprint:
 		return a, ""

@@ -153,7 +153,7 @@ func (c *Compiler) tooLarge() error {
 
 // Load returns the artifact kept under digest after checking its MAC, digest and engine
 // fingerprint. Anything else is removed, queued to be made again from Source, and answered with
-// IMAGE_NOT_READY. Load never compiles and never waits for a child.
+// IMAGE_NOT_READY. Load never compiles and never waits for a child. After Close: DRAINING.
 func (c *Compiler) Load(ctx context.Context, digest Digest) (*Artifact, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, contextError(err)
@@ -163,9 +163,12 @@ func (c *Compiler) Load(ctx context.Context, digest Digest) (*Artifact, error) {
 		a.owner = c
 		return a, nil
 	}
-	if errors.Is(err, errMissing) {
+	switch {
+	case errors.Is(err, os.ErrClosed):
+		return nil, draining()
+	case errors.Is(err, errMissing):
 		c.stats.missing.Add(1)
-	} else {
+	default:
 		c.refused(digest, err)
 	}
 	c.rebuild(digest)
@@ -240,7 +243,7 @@ type Stats struct {
 	Children uint64 // child processes started for a module
 	Rebuilds uint64 // of these, for an artifact that was missing or refused
 	Missing  uint64 // loads that found no file
-	Refused  uint64 // loads that found a file which was not what it should be
+	Refused  uint64 // loads that found a file which was not what it should be, or could not be read
 }
 
 // Stats returns the counters.

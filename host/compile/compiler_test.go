@@ -211,6 +211,10 @@ func TestCloseEndsWhatRunsAndWaits(t *testing.T) {
 		t.Error(err)
 	}
 	callers.Wait()
+	_, err := c.Load(t.Context(), Digest{})
+	wantCode(t, err, abi.CodeDraining)
+	_, err = c.Compile(t.Context(), Digest{}, answering(1))
+	wantCode(t, err, abi.CodeDraining)
 }
 
 func TestLimitsOfSize(t *testing.T) {

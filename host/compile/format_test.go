@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/jail"
 )
 
@@ -91,8 +92,8 @@ func FuzzParseAnswer(f *testing.F) {
 		if len(artifact) > 1<<20 {
 			t.Fatal("longer than allowed")
 		}
-		if err := a.err(); err != nil && strings.ContainsAny(a.err().Error()[:0]+printable(a.Message), "\x00\r\n\x1b") {
-			t.Fatalf("%q", printable(a.Message))
+		if err := a.err(); err != nil && strings.ContainsAny(abi.AsError(err).Message, "\x00\r\n\x1b") {
+			t.Fatalf("%q", abi.AsError(err).Message)
 		}
 	})
 }
