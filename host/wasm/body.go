@@ -19,7 +19,6 @@ const (
 type walker struct {
 	*reader
 	open []byte
-	uses uint // extensions seen
 }
 
 // body reads one function body that lies in c: local declarations, instructions and an end
@@ -182,7 +181,7 @@ func (w *walker) instructions(c *cursor, locals uint64) {
 		case immProposal:
 			c.refuse(at, in.proposal, fmt.Sprintf("instruction 0x% x", c.data[at:c.pos]))
 		case immUnknown:
-			c.fail(abi.CodeModuleMalformed, at, "0x%02x is not an instruction", op)
+			c.fail(abi.CodeModuleMalformed, at, "0x% x is not an instruction", c.data[at:c.pos])
 		default:
 			w.bulk(c, in.imm)
 		}
@@ -232,7 +231,7 @@ func (w *walker) misc(c *cursor, at int) *instruction {
 	if int64(op) < int64(len(misc)) {
 		return &misc[op]
 	}
-	c.fail(abi.CodeModuleMalformed, at, "0xfc %d is not an instruction", op)
+	c.fail(abi.CodeModuleMalformed, at, "0x% x is not an instruction", c.data[at:c.pos])
 	return &opcodes[0x01]
 }
 

@@ -252,6 +252,136 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
+// What is refused is refused by name and where it is.
+func TestRefusals(t *testing.T) {
+	code := func(instructions ...[]byte) []byte {
+		b := w.New()
+		b.Func(nil, nil, nil, instructions...)
+		return b.Memory(1).Bytes()
+	}
+	section := func(id byte, item []byte) []byte { return w.New().Entry(id, item).Bytes() }
+	constant := func(expr ...byte) []byte { return section(w.SectionGlobal, w.Cat(w.Op(w.I32, 0), expr)) }
+	imports := func(desc ...byte) []byte {
+		return section(w.SectionImport, w.Cat(w.Name("m"), w.Name("n"), desc))
+	}
+	for _, c := range []struct {
+		module []byte
+		code   abi.Code
+		says   string
+	}{
+		{section(w.SectionType, w.Op(0x4e, 1, 0x60, 0, 0)), abi.CodeModuleFeature, "garbage collection"},
+		{section(w.SectionType, w.Op(0x61, 0, 0)), abi.CodeModuleFeature, "reference-typed strings"},
+		{section(w.SectionType, w.Op(0x60, 1, 0x68, 0)), abi.CodeModuleFeature, "stack switching"},
+		{section(w.SectionType, w.Op(0x60, 1, 0x40, 0)), abi.CodeModuleMalformed, "0x40 is not a value type"},
+		{section(w.SectionType, w.Op(0x59, 0, 0)), abi.CodeModuleMalformed, "0x59"},
+		{imports(2, 0, 1, 9), abi.CodeModuleMalformed, "left over"},
+		{imports(4, 0, 0), abi.CodeModuleFeature, "exception handling"},
+		{imports(5, 0), abi.CodeModuleMalformed, "kind of an import"},
+		{w.New().Import("a", "a", w.KindMemory, 0, 1).Memory(1).Bytes(), abi.CodeModuleFeature, "multi-memory"},
+		{w.New().Import("a", "a", w.KindMemory, 0, 1).Import("a", "b", w.KindMemory, 0, 1).Bytes(), abi.CodeModuleFeature, "multi-memory"},
+		{section(w.SectionMemory, w.Op(0x10, 1)), abi.CodeModuleMalformed, "0x10"},
+		{section(w.SectionMemory, w.Op(0x02, 1)), abi.CodeModuleFeature, "threads"},
+		{section(w.SectionMemory, w.Op(0x05, 1, 1)), abi.CodeModuleFeature, "memory64"},
+		{section(w.SectionMemory, w.Op(0x08, 1, 0)), abi.CodeModuleFeature, "custom page sizes"},
+		{section(w.SectionMemory, w.Limits(2, 1)), abi.CodeModuleInvalid, "minimum"},
+		{section(w.SectionMemory, w.Limits(1, 65537)), abi.CodeModuleInvalid, "65536 pages"},
+		{section(w.SectionTable, w.Op(w.I32, 0, 1)), abi.CodeModuleMalformed, "type of a table"},
+		{section(w.SectionTable, w.Op(0x63, 0, 0, 1)), abi.CodeModuleFeature, "typed function references"},
+		{section(w.SectionTable, w.Cat(w.Op(w.FuncRef), w.Limits(2, 1))), abi.CodeModuleInvalid, "minimum"},
+		{section(w.SectionGlobal, w.Cat(w.Op(w.I32, 2), w.I32Const(0), w.Op(w.OpEnd))), abi.CodeModuleFeature, "shared-everything"},
+		{section(w.SectionGlobal, w.Cat(w.Op(w.I32, 9), w.I32Const(0), w.Op(w.OpEnd))), abi.CodeModuleMalformed, "mutable"},
+		{constant(w.OpEnd, w.OpNop), abi.CodeModuleInvalid, "empty constant"},
+		{constant(w.OpNop, w.OpEnd), abi.CodeModuleInvalid, "0x01 in a constant"},
+		{constant(0x6a, w.OpEnd), abi.CodeModuleFeature, "extended constant"},
+		{constant(0x41, 0, 0x41, 0, 0x6a, w.OpEnd), abi.CodeModuleFeature, "extended constant"},
+		{constant(0xfb, 0x1c, w.OpEnd), abi.CodeModuleFeature, "garbage collection"},
+		{constant(0xfd, 0x0d, w.OpEnd), abi.CodeModuleInvalid, "vector instruction 0x0d"},
+		{constant(0xd0, 0x00, w.OpEnd), abi.CodeModuleFeature, "typed function references"},
+		{constant(0xd0, 0x6e, w.OpEnd), abi.CodeModuleFeature, "garbage collection"},
+		{constant(0xd0, 0x55, w.OpEnd), abi.CodeModuleMalformed, "reference type"},
+		{section(w.SectionExport, w.Cat(w.Name("x"), w.Op(4, 0))), abi.CodeModuleFeature, "exception handling"},
+		{section(w.SectionExport, w.Cat(w.Name("x"), w.Op(5, 0))), abi.CodeModuleMalformed, "kind of an export"},
+		{section(w.SectionElement, w.Op(8, 0, 0)), abi.CodeModuleMalformed, "element segment"},
+		{section(w.SectionElement, w.Op(1, 1, 0)), abi.CodeModuleMalformed, "kind of elements"},
+		{section(w.SectionElement, w.Op(5, w.I32, 0)), abi.CodeModuleMalformed, "of i32"},
+		{section(w.SectionData, w.Op(3, 0)), abi.CodeModuleMalformed, "data segment"},
+		{section(w.SectionData, w.Op(2, 1, 0x41, 0, w.OpEnd, 0)), abi.CodeModuleFeature, "multi-memory"},
+		{w.New().Start(0).Bytes(), abi.CodeModuleInvalid, "function 0"},
+		{func() []byte { b := w.New(); return b.Start(b.Func(w.Types(w.I32), nil, nil)).Bytes() }(), abi.CodeModuleInvalid, "(i32) -> ()"},
+		{w.Cat(w.Header(), w.Section(8, nil)), abi.CodeModuleMalformed, "ends before"},
+		{w.Cat(w.Header(), w.Section(13, w.Op(0))), abi.CodeModuleFeature, "exception handling"},
+		{w.Cat(w.Header(), w.Section(14, w.Op(0))), abi.CodeModuleFeature, "strings"},
+		{code(w.Op(0x16)), abi.CodeModuleMalformed, "0x16"},
+		{code(w.Op(0xfc, 99)), abi.CodeModuleMalformed, "0xfc 63"},
+		{code(w.Op(0xfc, 18)), abi.CodeModuleFeature, "memory control"},
+		{code(w.Op(0xfd, 0x9a, 0x01)), abi.CodeModuleMalformed, "0xfd 9a 01"},
+		{code(w.Op(0xfe, 0)), abi.CodeModuleFeature, "threads"},
+		{code(w.Op(0xd4)), abi.CodeModuleFeature, "typed function references"},
+		{code(w.Op(0xe0, 0)), abi.CodeModuleFeature, "stack switching"},
+		{code(w.Op(2, 0x63, 0)), abi.CodeModuleFeature, "typed function references"},
+		{code(w.Op(2, 0x41, w.OpEnd)), abi.CodeModuleMalformed, "type of a block"},
+		{code(w.Op(2, 0xc0, 0x7f, w.OpEnd)), abi.CodeModuleMalformed, "type of a block"},
+		{code(w.Op(0x3f, 1)), abi.CodeModuleFeature, "multi-memory"},
+		{code(w.I32Const(0), w.Op(0x28, 0x40, 0, 0)), abi.CodeModuleFeature, "multi-memory"},
+		{code(w.Op(0x1c, 2, w.I32, w.I32)), abi.CodeModuleInvalid, "select with 2 types"},
+		{code(w.Op(0x0c, 1)), abi.CodeModuleInvalid, "label 1"},
+		{func() []byte {
+			b := w.New()
+			b.Table(w.ExternRef, 1)
+			b.Func(nil, nil, nil, w.CallIndirect(0, 0))
+			return b.Bytes()
+		}(), abi.CodeModuleInvalid, "externref"},
+	} {
+		_, problems := wasm.Read(c.module, abi.DefaultLimits())
+		if !slices.ContainsFunc(problems, func(p wasm.Problem) bool { return p.Code == c.code && strings.Contains(p.Message, c.says) }) {
+			t.Errorf("%x: wanted %s, %q; got %v", c.module[8:], c.code, c.says, problems)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	all := wasm.FuncType{
+		Params:  []wasm.ValType{wasm.I32, wasm.I64, wasm.F32, wasm.F64, wasm.V128, wasm.FuncRef, wasm.ExternRef, 0},
+		Results: slices.Repeat([]wasm.ValType{wasm.I32}, 17),
+	}
+	const want = "(i32, i64, f32, f64, v128, funcref, externref, unknown) -> " +
+		"(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, …)"
+	if got := all.String(); got != want {
+		t.Error(got)
+	}
+	if got := wasm.KindTable.String() + wasm.KindGlobal.String() + wasm.Kind(9).String() + wasm.SectionID(99).String(); got != "tableglobalunknownunknown" {
+		t.Error(got)
+	}
+	p := wasm.Problem{Code: abi.CodeModuleLimit, Offset: 7, Section: "code", Message: "too much"}
+	if got := p.String(); got != "MODULE_LIMIT at byte 7 (code): too much" {
+		t.Error(got)
+	}
+}
+
+// The extensions to WebAssembly 1.0 that a module needs are named, wherever it uses them.
+func TestFeatures(t *testing.T) {
+	for _, c := range []struct {
+		code []byte
+		want string
+	}{
+		{w.Op(w.OpNop), ""},
+		{w.Cat(w.I32Const(0), w.Op(0xc0, w.OpDrop)), "sign-extension"},
+		{w.Cat(w.F64Const(0), w.Op(0xfc, 3, w.OpDrop)), "saturating-float-to-int"},
+		{w.Cat(w.I32Const(0), w.I32Const(0), w.I32Const(0), w.Op(0xfc, 11, 0)), "bulk-memory"},
+		{w.Op(0xd0, w.ExternRef, w.OpDrop), "reference-types"},
+		{w.Cat(w.Op(0xfd, 0x0c), make([]byte, 16), w.Op(w.OpDrop)), "simd"},
+		{w.Op(2, w.V128, w.OpUnreachable, w.OpEnd, w.OpDrop), "simd"},
+		{w.Op(2, 0, w.OpEnd), "multi-value"},
+	} {
+		b := w.New()
+		b.Func(nil, nil, nil, c.code)
+		m, problems := wasm.Read(b.Memory(1).Bytes(), abi.DefaultLimits())
+		if got := strings.Join(m.Uses.Features, " "); got != c.want || len(problems) > 0 {
+			t.Errorf("%x: %q, wanted %q %v", c.code, got, c.want, problems)
+		}
+	}
+}
+
 func TestProblemsAreBounded(t *testing.T) {
 	b := w.New()
 	for range 300 {
