@@ -75,3 +75,10 @@ func TestMeetGlobs(t *testing.T) {
 		}
 	}
 }
+
+// What is left of grants that share nothing names nothing, where it is enforced.
+func TestNothing(t *testing.T) {
+	if glob.NewSet([]string{Nothing}).Any() {
+		t.Error("it could name something")
+	}
+}

@@ -23,8 +23,8 @@ var bootstrapper = session.Principal{ID: "bootstrap", Org: SystemOrg, Role: sess
 
 // Bootstrap makes, on the first start and never again, the organisations system and default
 // with their spaces and the operator principal; under --dev also the space dev and a session of
-// user:dev in trusted-dev. The tokens are in the answer this once: the caller keeps them in
-// files only it can read.
+// user:dev in trusted-dev. The tokens are in the answer, and were given to [Options.Keep], this
+// once.
 func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 	var first First
 	err := s.apply(ctx, intent{by: bootstrapper, op: OpOrgCreate, org: DefaultOrg, target: DefaultOrg}, func(st *state) (*change, error) {
@@ -41,6 +41,11 @@ func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 		c := &change{records: []any{systemOrg, systemSpace, org, own, who, rec}, org: DefaultOrg}
 		if s.dev {
 			c.records = append(c.records, s.devRecords(own, by, now, &first)...)
+		}
+		if s.keep != nil {
+			if err := s.keep(first); err != nil {
+				return nil, abi.Errorf(abi.CodeInternal, "the first tokens could not be kept: %w", err)
+			}
 		}
 		return c, nil
 	})

@@ -220,6 +220,49 @@ func TestBootstrapOnce(t *testing.T) {
 	}
 }
 
+// The first tokens are kept before they are good; when that fails the first start is still to
+// come.
+func TestFirstTokensAreKept(t *testing.T) {
+	st, err := badger.OpenMemory()
+	must(t, err)
+	defer st.Close()
+	var kept First
+	fail := errors.New("disk full")
+	first := func() (*Service, First, error) {
+		s, err := Open(t.Context(), st, Options{Auditor: &recorder{}, Keep: func(f First) error { kept = f; return fail }})
+		must(t, err)
+		f, err := s.Bootstrap(t.Context())
+		return s, f, err
+	}
+	s, f, err := first()
+	code(t, err, abi.CodeInternal)
+	if f != (First{}) || len(s.Snapshot().Orgs) != 0 {
+		t.Error("something was made")
+	}
+	lost := kept
+	fail = nil
+	s, f, err = first()
+	must(t, err)
+	if f != kept || kept == lost {
+		t.Error("the tokens that were kept are not the ones that are good")
+	}
+	must(t, second(s.Principal(kept.OperatorToken)))
+	code(t, second(s.Principal(lost.OperatorToken)), abi.CodeUnauthenticated)
+}
+
+// A caller that goes away after its change was recorded does not stop it half way.
+func TestCallerLeaves(t *testing.T) {
+	s := start(t, false)
+	s.upload(DefaultOrg, "notes", 1, notes)
+	ctx, leave := context.WithCancel(t.Context())
+	s.audit.before = func(Event) { leave() }
+	_, err := s.CreateGrant(ctx, s.op, GrantRequest{Org: DefaultOrg, Subject: ada, Capability: notes, Environment: env("org")})
+	must(t, err)
+	if stored(t, s, "grant") != 1 {
+		t.Error("recorded as made, and not made")
+	}
+}
+
 // X7, S19: trusted-dev is for sessions in development spaces of a server in development mode.
 func TestDevSession(t *testing.T) {
 	s := start(t, true)

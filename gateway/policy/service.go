@@ -22,6 +22,7 @@ type Service struct {
 	dev         bool
 	maxSessions int64
 	clock       func() time.Time
+	keep        func(First) error
 
 	snap atomic.Pointer[gate.Snapshot]
 	live *sessions
@@ -36,7 +37,7 @@ type Service struct {
 // Open loads all records. A record that does not decode, or does not fit the others, is an
 // error: nobody's rights are guessed.
 func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
-	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, live: newSessions()}
+	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, keep: o.Keep, live: newSessions()}
 	if s.maxSessions <= 0 {
 		s.maxSessions = abi.LimitSessions.Info().Default
 	}
@@ -146,7 +147,7 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	c, err := s.planned(in, plan)
 	if err != nil {
 		e.Code = abi.CodeOf(err)
-		if audit := s.record(ctx, e); audit != nil {
+		if audit := s.record(context.WithoutCancel(ctx), e); audit != nil {
 			return audit
 		}
 		return err
@@ -154,6 +155,7 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	if c == nil {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // a caller that leaves must not come between the event and the change
 	e.Generation = s.state.generation + 1
 	if c.target != "" {
 		e.Target = c.target

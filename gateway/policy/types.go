@@ -23,6 +23,10 @@ type Options struct {
 	Sessions int64
 	// Clock is the time; nil is [time.Now].
 	Clock func() time.Time
+	// Keep, unless nil, is given the tokens of the first start before they are good for
+	// anything. When it fails nothing is made, and the next start tries again with other tokens:
+	// so a crash between the two loses no server its operator.
+	Keep func(First) error
 }
 
 // Auditor records administration. Admin returns when the event is durable; an error means that
