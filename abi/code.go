@@ -173,7 +173,6 @@ const (
 	CodeURLInvalid        Code = "URL_INVALID"
 	CodeEndpointRefused   Code = "ENDPOINT_NOT_ALLOWED"
 	CodeAddressRefused    Code = "ADDRESS_REFUSED"
-	CodeRedirectRefused   Code = "REDIRECT_REFUSED"
 	CodeHeaderRefused     Code = "HEADER_REFUSED"
 	CodeHTTPBudget        Code = "HTTP_BUDGET_EXHAUSTED"
 	CodeRequestTooLarge   Code = "REQUEST_TOO_LARGE"
@@ -182,7 +181,6 @@ const (
 	CodeUpstreamFailed    Code = "UPSTREAM_FAILED"
 	CodeSecretDenied      Code = "SECRET_DENIED"
 	CodeSecretEchoed      Code = "SECRET_ECHOED"
-	CodeMissingCredential Code = "MISSING_CREDENTIAL_BINDING"
 )
 
 var codeTable = []CodeInfo{
@@ -298,7 +296,6 @@ var codeTable = []CodeInfo{
 	{CodeURLInvalid, KindInvalidArgument, 400, EINVAL, "The URL is not in canonical form or uses something that is not allowed in one."},
 	{CodeEndpointRefused, KindPermissionDenied, 403, EDENIED, "No endpoint rule allows this request."},
 	{CodeAddressRefused, KindPermissionDenied, 403, EDENIED, "The name resolves to an address that is never dialled."},
-	{CodeRedirectRefused, KindPermissionDenied, 403, EDENIED, "A redirect leads to where no rule allows."},
 	{CodeHeaderRefused, KindInvalidArgument, 400, EINVAL, "A request header is one the host sets or forbids."},
 	{CodeHTTPBudget, KindResourceExhausted, 502, EQUOTA, "The invocation used up its outgoing requests."},
 	{CodeRequestTooLarge, KindResourceExhausted, 502, ETOOBIG, "The outgoing request is larger than allowed."},
@@ -307,7 +304,6 @@ var codeTable = []CodeInfo{
 	{CodeUpstreamFailed, KindInternal, 502, EIO, "The origin could not be reached or broke the protocol."},
 	{CodeSecretDenied, KindPermissionDenied, 403, ESECRET, "The secret is not there, not bound to this biome, or not for this use."},
 	{CodeSecretEchoed, KindPermissionDenied, 403, ESECRET, "The origin sent the secret back; the response is discarded and the invocation ends."},
-	{CodeMissingCredential, KindPermissionDenied, 403, ESECRET, "The endpoint rule needs a secret that is not bound."},
 }
 
 var codeIndex = func() map[Code]*CodeInfo {

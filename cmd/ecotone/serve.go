@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -22,6 +24,9 @@ type ServeCmd struct {
 
 // Run serves until the context ends.
 func (c *ServeCmd) Run(e *Env) error {
+	// Libraries write what an origin or a client sent into the standard logger, quoted. None of it
+	// is ours to keep: it may hold what somebody else wanted kept secret (PF-F5).
+	log.SetOutput(io.Discard)
 	s, err := server.Open(e.ctx, server.Options{
 		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
 		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), DrainTimeout: c.DrainTimeout, Log: e.logger(),
