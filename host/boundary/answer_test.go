@@ -150,8 +150,10 @@ func TestChildren(t *testing.T) {
 		"not in the install grant": {nil, "probe:unknown.run@1", abi.EDENIED, abi.CodeMissingGrant},
 		"not a ref":                {nil, "nonsense", abi.EINVAL, abi.CodeInvalidRequest},
 		"itself":                   {nil, "probe:self.run@1", abi.EDENIED, abi.CodeChildCycle},
-		"an ancestor": {func(s *authority.Spec) { s.Chain = []abi.CapabilityRef{"probe:above.run@1"} },
-			"probe:above.run@1", abi.EDENIED, abi.CodeChildCycle},
+		"an ancestor": {
+			func(s *authority.Spec) { s.Chain = []abi.CapabilityRef{"probe:above.run@1"} },
+			"probe:above.run@1", abi.EDENIED, abi.CodeChildCycle,
+		},
 		"too deep": {func(s *authority.Spec) {
 			s.Chain, s.Limits[abi.LimitChildDepth] = []abi.CapabilityRef{"a:b.c@1", "a:b.d@1"}, 2
 		}, "probe:other.run@1", abi.EQUOTA, abi.CodeChildDepth},

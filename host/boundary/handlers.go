@@ -49,7 +49,7 @@ var (
 	aGlob    = upTo(abi.CodePatternInvalid, maxGlob)
 	aKey     = upToLimit(abi.CodeKeyInvalid, abi.LimitKeyBytes)
 	aValue   = upToLimit(abi.CodeValueTooLarge, abi.LimitValueBytes)
-	content  = upToLimit(abi.CodeFileTooLarge, abi.LimitFileBytes)
+	aContent = upToLimit(abi.CodeFileTooLarge, abi.LimitFileBytes)
 	aMessage = bound{"", func(inv *Invocation) int64 { return inv.logs.copied() }}
 )
 
@@ -72,10 +72,10 @@ var handlers = map[string]*handler{
 	"file_stat":    {data: []bound{aPath}, check: target, act: fileStat, fills: true},
 	"file_read":    {data: []bound{aPath}, check: fileReadForm, act: fileRead, fills: true},
 	"file_list":    {data: []bound{aPath, aPath}, check: target, act: fileList, fills: true},
-	"file_create":  {data: []bound{aPath, content}, check: target, act: fileCreate, fills: true},
-	"file_write":   {data: []bound{aPath, content}, check: target, act: fileWrite, fills: true},
-	"file_replace": {data: []bound{aPath, upTo(abi.CodeVersionMismatch, maxVersion), content}, check: target, act: fileReplace, fills: true},
-	"file_edit":    {data: []bound{aPath, content, content}, check: fileEditForm, act: fileEdit, fills: true},
+	"file_create":  {data: []bound{aPath, aContent}, check: target, act: fileCreate, fills: true},
+	"file_write":   {data: []bound{aPath, aContent}, check: target, act: fileWrite, fills: true},
+	"file_replace": {data: []bound{aPath, upTo(abi.CodeVersionMismatch, maxVersion), aContent}, check: target, act: fileReplace, fills: true},
+	"file_edit":    {data: []bound{aPath, aContent, aContent}, check: fileEditForm, act: fileEdit, fills: true},
 	"file_copy":    {data: []bound{aPath, aPath}, check: targetPair, act: fileCopy, fills: true},
 	"file_move":    {data: []bound{aPath, aPath}, check: targetPair, act: fileMove, fills: true},
 	"file_remove":  {data: []bound{aPath}, check: target, act: fileRemove, fills: true},

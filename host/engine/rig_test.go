@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"testing"
 	"time"
 
@@ -111,5 +110,5 @@ func describe(o boundary.Outcome) string {
 	if o.Err != nil {
 		return string(o.Err.Code)
 	}
-	return fmt.Sprintf("%s", o.Output)
+	return string(o.Output)
 }
