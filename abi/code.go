@@ -170,17 +170,17 @@ const (
 
 // Network and secrets.
 const (
-	CodeURLInvalid        Code = "URL_INVALID"
-	CodeEndpointRefused   Code = "ENDPOINT_NOT_ALLOWED"
-	CodeAddressRefused    Code = "ADDRESS_REFUSED"
-	CodeHeaderRefused     Code = "HEADER_REFUSED"
-	CodeHTTPBudget        Code = "HTTP_BUDGET_EXHAUSTED"
-	CodeRequestTooLarge   Code = "REQUEST_TOO_LARGE"
-	CodeResponseTooLarge  Code = "RESPONSE_TOO_LARGE"
-	CodeUpstreamTimeout   Code = "UPSTREAM_TIMEOUT"
-	CodeUpstreamFailed    Code = "UPSTREAM_FAILED"
-	CodeSecretDenied      Code = "SECRET_DENIED"
-	CodeSecretEchoed      Code = "SECRET_ECHOED"
+	CodeURLInvalid       Code = "URL_INVALID"
+	CodeEndpointRefused  Code = "ENDPOINT_NOT_ALLOWED"
+	CodeAddressRefused   Code = "ADDRESS_REFUSED"
+	CodeHeaderRefused    Code = "HEADER_REFUSED"
+	CodeHTTPBudget       Code = "HTTP_BUDGET_EXHAUSTED"
+	CodeRequestTooLarge  Code = "REQUEST_TOO_LARGE"
+	CodeResponseTooLarge Code = "RESPONSE_TOO_LARGE"
+	CodeUpstreamTimeout  Code = "UPSTREAM_TIMEOUT"
+	CodeUpstreamFailed   Code = "UPSTREAM_FAILED"
+	CodeSecretDenied     Code = "SECRET_DENIED"
+	CodeSecretEchoed     Code = "SECRET_ECHOED"
 )
 
 var codeTable = []CodeInfo{

@@ -11,9 +11,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"mime"
 	"net"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -166,6 +168,12 @@ var routes = []route{
 
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	h := s.readHead(ctx)
+	// The library does not recover: one broken request would take every other one along.
+	defer func() {
+		if p := recover(); p != nil {
+			s.refuse(ctx, &h, abi.Errorf(abi.CodeInternal, "the request could not be served: %w", fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
+		}
+	}()
 	if err := s.o.Guard.Check(h.facts); err != nil {
 		s.refuse(ctx, &h, err)
 		return

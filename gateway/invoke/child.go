@@ -51,11 +51,13 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	live := &running{
 		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, cancel: cancel,
 	}
-	if refused := ch.p.live.add(live); refused != nil {
+	ch.p.live.addChild(live)
+	defer ch.p.live.remove(c.id)
+	a, refused := c.authorize(live)
+	if refused != nil {
 		return boundary.Result{}, refused
 	}
-	defer ch.p.live.remove(c.id)
-	out := c.execute(ctx, live)
+	out := c.execute(ctx, a)
 	if out.broken != nil {
 		return boundary.Result{}, out.broken
 	}

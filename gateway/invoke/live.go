@@ -22,7 +22,6 @@ type running struct {
 	declared abi.Classification
 	cancel   context.CancelCauseFunc
 	stopped  atomic.Pointer[abi.Error] // why it must stop, once somebody asked
-	children atomic.Int64
 }
 
 // stop asks the invocation to end: a flag its authority reads at the next host call, and the
@@ -55,6 +54,13 @@ func (l *live) add(r *running) *abi.Error {
 	}
 	l.running[r.id] = r
 	return nil
+}
+
+// addChild adds also while the server drains: what runs may finish its work.
+func (l *live) addChild(r *running) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running[r.id] = r
 }
 
 func (l *live) remove(id string) {

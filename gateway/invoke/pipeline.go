@@ -162,28 +162,31 @@ func (c *attempt) run(ctx context.Context) Answer {
 		return c.deny(ctx, refused)
 	}
 	defer c.p.live.remove(c.id)
-	waitCtx, stopWaiting := context.WithDeadline(ctx, c.deadline())
+	a, refused := c.authorize(live)
+	if refused != nil {
+		return c.deny(ctx, refused)
+	}
+	waitCtx, stopWaiting := context.WithDeadline(ctx, a.Spec().Deadline)
 	release, refused := c.p.slots.take(waitCtx)
 	stopWaiting()
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
 	defer release()
-	out := c.execute(ctx, live)
+	out := c.execute(ctx, a)
 	if out.broken != nil {
 		return c.p.broken(c.id, out.broken)
 	}
 	return c.answer(out)
 }
 
-// deadline is when waiting for a place stops making sense.
-func (c *attempt) deadline() time.Time {
-	env := c.snapshot.Environment(c.facts.Environment)
-	d := c.facts.Now.Add(time.Duration(env.Limits.Get(abi.LimitWall)) * time.Millisecond)
-	if !c.terms.deadline.IsZero() && c.terms.deadline.Before(d) {
-		d = c.terms.deadline
+// authorize makes the authority of an allowed invocation.
+func (c *attempt) authorize(live *running) (*authority.Authority, *abi.Error) {
+	a := c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
+	if a == nil {
+		return nil, abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
 	}
-	return d
+	return a, nil
 }
 
 // result is how an execution ended, as its receiver may see it.
@@ -195,27 +198,15 @@ type result struct {
 	broken error // the gateway itself failed, the audit most of all: nothing is answered but that
 }
 
-// execute is the middle that callers' and guests' invocations share: authority, run, output
-// checks, label, outcome. The decision must be an allow.
-func (c *attempt) execute(ctx context.Context, live *running) result {
-	a := c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
-	if a == nil {
-		return result{broken: abi.Errorf(abi.CodeInternal, "an allowed invocation has no authority")}
-	}
-	if err := c.p.room(ctx, a.Spec()); err != nil {
-		return result{broken: err}
-	}
+// execute is the middle that callers' and guests' invocations share: decision on record, run,
+// outcome on record.
+func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 	// The decision is in the log's order before the run, and durable with whatever comes
 	// first: the intent of an effect, or the outcome.
 	if err := c.recordDecision(ctx, nil, false); err != nil {
 		return result{broken: err}
 	}
-	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
-	defer cancel()
-	inv := boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services})
-	outcome := c.p.o.Host.Run(ctx, inv)
-	c.judgeOutput(&outcome)
-	c.settleLabel(&outcome)
+	outcome := c.outcome(ctx, a)
 	released := outcome.Err == nil
 	if err := c.p.release(ctx, c, &outcome); err != nil {
 		outcome.Output, outcome.Guest, outcome.Err, outcome.Cause = nil, nil, err, err
@@ -225,6 +216,20 @@ func (c *attempt) execute(ctx context.Context, live *running) result {
 		return result{broken: err}
 	}
 	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: outcome.Label}
+}
+
+// outcome runs the guest and judges what comes back.
+func (c *attempt) outcome(ctx context.Context, a *authority.Authority) host.Outcome {
+	if err := c.p.room(ctx, a.Spec()); err != nil {
+		e := abi.AsError(err)
+		return host.Outcome{Err: e, Cause: e, Label: a.Spec().Start}
+	}
+	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
+	defer cancel()
+	o := c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services}))
+	c.judgeOutput(&o)
+	c.settleLabel(&o)
+	return o
 }
 
 // room makes the session's workspace when an invocation first needs it. Names in its root are

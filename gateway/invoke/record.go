@@ -109,6 +109,9 @@ func (p *Pipeline) recordRefusal(ctx context.Context, s *session.Session, r *Req
 	ev := audit.Refused{
 		Code: why.Code, Listener: "invoke", Method: r.Method, Route: r.Route, Remote: r.Remote, Detail: why.Message,
 	}
+	if why.Code == abi.CodeInternal {
+		p.o.Log.Error("a request failed inside", "route", r.Route, "error", why)
+	}
 	if s == nil {
 		return p.o.Refusals.Record(ctx, "", ev)
 	}

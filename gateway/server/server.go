@@ -155,6 +155,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.closing(s.host.Close)
+	s.closing(newWarmer(s.host, s.policy, o.Log).close)
 	services, workspaces, err := s.services(st, keyring)
 	if err != nil {
 		return nil, err
