@@ -22,9 +22,24 @@ func TestParseGlobs(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	for _, bad := range [][]string{
-		{}, {""}, {"/a"}, {"a/"}, {"a//b"}, {"../a"}, {"a/../b"}, {"./a"}, {"a/."}, {"["}, {"{a"}, {`a\*`}, {"a\x00"},
-		{"{a/b,c}"}, {"a}"},
-		{"ok", ""}, make([]string, MaxGlobs+1), {strings.Repeat("a", glob.MaxBytes+1)},
+		{},
+		{""},
+		{"/a"},
+		{"a/"},
+		{"a//b"},
+		{"../a"},
+		{"a/../b"},
+		{"./a"},
+		{"a/."},
+		{"["},
+		{"{a"},
+		{`a\*`},
+		{"a\x00"},
+		{"{a/b,c}"},
+		{"a}"},
+		{"ok", ""},
+		make([]string, MaxGlobs+1),
+		{strings.Repeat("a", glob.MaxBytes+1)},
 	} {
 		if got, err := ParseGlobs(bad); err == nil || err.Code != abi.CodeUnsupportedRule {
 			t.Errorf("%q: %q %v", bad, got, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/space"
 	"github.com/ecotone-dev/ecotone/gateway/store"
 )
 
@@ -390,4 +391,34 @@ func TestEnvironmentLimits(t *testing.T) {
 	if got := a.Spec().Deadline.Sub(noon); got != 100*time.Millisecond {
 		t.Errorf("an invocation has %s", got)
 	}
+}
+
+// X23, X70: spaces are made as tight as what is around them, or tighter; containing one grants
+// nothing in it.
+func TestSpaces(t *testing.T) {
+	s := start(t, false)
+	add := func(r SpaceRequest) error {
+		r.Org = DefaultOrg
+		return second(s.CreateSpace(t.Context(), s.op, r))
+	}
+	must(t, add(SpaceRequest{ID: "clinic", Kind: space.Project, Parent: RootSpace, Floor: abi.Confidential, Clearance: abi.Secret}))
+	code(t, add(SpaceRequest{ID: "loose", Kind: space.App, Parent: "clinic", Floor: abi.Internal}), abi.CodeCeilingLoosened)
+	code(t, add(SpaceRequest{ID: "loose", Kind: space.App, Parent: "clinic", Clearance: abi.Regulated}), abi.CodeCeilingLoosened)
+	code(t, add(SpaceRequest{ID: "clinic", Kind: space.Project, Parent: RootSpace}), abi.CodeAlreadyExists)
+	code(t, add(SpaceRequest{ID: "lost", Kind: space.Project, Parent: "none"}), abi.CodeNotFound)
+	code(t, add(SpaceRequest{ID: "bea", Kind: space.User, Parent: RootSpace}), abi.CodeInvalidRequest)
+	code(t, add(SpaceRequest{ID: "sys", Kind: space.System}), abi.CodeInvalidRequest)
+	must(t, add(SpaceRequest{ID: "ward", Kind: space.App, Parent: "clinic"}))
+	must(t, add(SpaceRequest{ID: "bea", Kind: space.User}))
+	if got := s.Snapshot().Orgs[DefaultOrg].Spaces["ward"]; got.Floor != abi.Confidential || got.Clearance != abi.Secret {
+		t.Errorf("%+v", got)
+	}
+	// A session in the ward starts at its floor, and a right elsewhere is none there.
+	s.notesInProject()
+	sess, _ := s.session(SessionRequest{Space: "ward", Environment: env("project")})
+	if _, _, d := s.decide(sess, notes); d.Start != abi.Confidential || d.Ceiling != abi.Secret {
+		t.Errorf("%s to %s", d.Start, d.Ceiling)
+	}
+	root, _ := s.session(SessionRequest{Subject: "user:root", Space: "bea"})
+	s.decides(root, notes, abi.CodeMissingGrant)
 }
