@@ -174,7 +174,7 @@ var functionTable = []Function{
 	},
 	{
 		Name: "file_stat", Params: p("path*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{2000, 0}, Receipt: "path",
-		Returns: "the document's length", Doc: "Places {kind, size, version, classification} in the result register.", Errnos: []Errno{ENOENT},
+		Returns: "the document's length", Doc: "Places {kind, size, version, classification} in the result register.", Errnos: []Errno{ENOENT, ENOTREG},
 	},
 	{
 		Name: "file_read", Params: p("path*", "off8", "len"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{5000, 20}, Receipt: "path",
@@ -187,18 +187,18 @@ var functionTable = []Function{
 		Returns: "the listing's length", Doc: "Places a JSON array of {name, kind, size} of a directory in name order in the result register; meta has `more`.", Errnos: []Errno{ENOENT, ENOTREG},
 	},
 	{
-		Name: "file_create", Params: p("path*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowSink, Price: Price{20000, 100}, Receipt: "path",
-		Returns: "0", Doc: "Creates a file that must not exist, with the directories above it; of concurrent creators exactly one succeeds. Meta has the version.", Errnos: []Errno{EEXIST, ENOTREG, ETOOBIG},
+		Name: "file_create", Params: p("path*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 100}, Receipt: "path",
+		Returns: "0", Doc: "Creates a file that must not exist, with the directories above it; of concurrent creators exactly one succeeds. Meta has the version.", Errnos: []Errno{EEXIST, ENOTREG, ETOOBIG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
-		Name: "file_write", Params: p("path*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowSink, Price: Price{20000, 100}, Receipt: "path",
+		Name: "file_write", Params: p("path*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 100}, Receipt: "path",
 		Returns: "0", Doc: "Creates the file, or replaces the version this session read or wrote last. Meta has the new version.",
-		Errnos: []Errno{EREAD, EVERSION, EDELETED, ENOTREG, ETOOBIG, EUNAVAIL},
+		Errnos: []Errno{EREAD, EVERSION, EDELETED, ENOTREG, ETOOBIG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
-		Name: "file_replace", Params: p("path*", "version*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowSink, Price: Price{20000, 100}, Receipt: "path",
+		Name: "file_replace", Params: p("path*", "version*", "data*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 100}, Receipt: "path",
 		Returns: "0", Doc: "Replaces exactly the named version. There is no version that means any: the empty and the zero version never match.",
-		Errnos: []Errno{ENOENT, EVERSION, ENOTREG, ETOOBIG},
+		Errnos: []Errno{ENOENT, EVERSION, ENOTREG, ETOOBIG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
 		Name: "file_edit", Params: p("path*", "old*", "new*", "all"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 100}, Receipt: "path",
@@ -208,15 +208,15 @@ var functionTable = []Function{
 	},
 	{
 		Name: "file_copy", Params: p("from*", "to*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 100}, Receipt: "path",
-		Returns: "0", Doc: "Copies a regular file; never overwrites; needs no prior read and records none.", Errnos: []Errno{ENOENT, EEXIST, ENOTREG, ETOOBIG},
+		Returns: "0", Doc: "Copies a regular file; never overwrites; needs no prior read and records none.", Errnos: []Errno{ENOENT, EEXIST, ENOTREG, ETOOBIG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
 		Name: "file_move", Params: p("from*", "to*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 0}, Receipt: "path",
-		Returns: "0", Doc: "Moves a regular file; never overwrites.", Errnos: []Errno{ENOENT, EEXIST, ENOTREG},
+		Returns: "0", Doc: "Moves a regular file; never overwrites.", Errnos: []Errno{ENOENT, EEXIST, ENOTREG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
-		Name: "file_remove", Params: p("path*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowSink, Price: Price{20000, 0}, Receipt: "path",
-		Returns: "0", Doc: "Removes a file or an empty directory; never more.", Errnos: []Errno{ENOENT, ENOTEMPTY, ENOTREG},
+		Name: "file_remove", Params: p("path*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 0}, Receipt: "path",
+		Returns: "0", Doc: "Removes a file or an empty directory; never more.", Errnos: []Errno{ENOENT, ENOTEMPTY, ENOTREG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
 		Name: "file_grep", Params: p("pattern*", "glob*", "limit"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{20000, 50}, Receipt: "pattern",
@@ -238,7 +238,7 @@ var functionTable = []Function{
 		Errnos:  []Errno{ETOOBIG, ETIMEOUT, EIO, ESECRET, EUNAVAIL},
 	},
 	{
-		Name: "secret_hmac", Params: p("name*", "message*"), Reach: ReachIntegration, Group: GroupSecret, Effect: EffectExternal, Flow: FlowSink, Price: Price{5000, 50}, Receipt: "secret",
+		Name: "secret_hmac", Params: p("name*", "message*"), Reach: ReachIntegration, Group: GroupSecret, Effect: EffectExternal, Flow: FlowBoth, Price: Price{5000, 50}, Receipt: "secret",
 		Returns: "the signature's length, always 32", Doc: "Places HMAC-SHA-256 of the secret's fixed prefix and the message in the result register. The secret is never seen.", Errnos: []Errno{ESECRET},
 	},
 	{

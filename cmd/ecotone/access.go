@@ -140,7 +140,7 @@ type GrantCreateCmd struct {
 	Subject     string        `arg:"" help:"Who may: user:ID, agent:ID, app:ID or biome:NAME."`
 	Capability  string        `arg:"" help:"What: a capability ref."`
 	Environment string        `arg:"" help:"Where: an environment's slug."`
-	Glob        []string      `help:"Resources it is limited to, as file:reports/** or kv:notes/*; may be repeated." placeholder:"GLOB"`
+	Glob        []string      `help:"Paths and keys it is limited to, as reports/**; may be repeated." placeholder:"GLOB"`
 	Expires     time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
 }
 

@@ -226,7 +226,7 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) host.Outc
 	}
 	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
 	defer cancel()
-	o := c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services}))
+	o := c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o)
 	return o
