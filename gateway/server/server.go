@@ -132,12 +132,12 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.policy, err = policy.Open(ctx, st, policy.Options{
-		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions),
+		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions), Keep: s.keep,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.bootstrap(ctx); err != nil {
+	if _, err := s.policy.Bootstrap(ctx); err != nil {
 		return nil, err
 	}
 	originals, err := modules.Open(filepath.Join(o.Dir, "modules"))
@@ -216,11 +216,8 @@ func (s *Server) openAudit(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) bootstrap(ctx context.Context) error {
-	first, err := s.policy.Bootstrap(ctx)
-	if err != nil {
-		return err
-	}
+// keep leaves the first tokens in the data directory, before they are good for anything.
+func (s *Server) keep(first policy.First) error {
 	for name, token := range map[string]string{"operator.token": first.OperatorToken, "dev.token": first.DevToken} {
 		if token == "" {
 			continue
