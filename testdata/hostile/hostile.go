@@ -40,8 +40,8 @@ type Module struct {
 	Stage Stage
 	// Want is a code that must be among the problems of the upload or probe stage.
 	Want abi.Code
-	// Calls are to be made in this order, each as an invocation of its own, with the default
-	// limits of an environment.
+	// Calls are to be made in this order, each as an invocation of its own, in a session with a
+	// workspace and with the default limits of an environment.
 	Calls []Step
 	// NeedsMetering marks modules that nothing but metered fuel can stop: without it they hold
 	// a thread, and with the collector the process, for longer than the universe is old.
