@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
@@ -144,18 +145,33 @@ func (c *attempt) denial(why *abi.Error) problem.Document {
 // the same call pass that check.
 func (c *attempt) suggestions() []problem.Suggestion {
 	var out []problem.Suggestion
-	seen := map[string]bool{}
 	for _, r := range c.decision.Explain() {
-		if r.State != gate.Failed || r.Suggest == "" || seen[r.Suggest] {
+		if r.State != gate.Failed || r.Suggest == "" {
 			continue
 		}
-		seen[r.Suggest] = true
+		subject := c.lacking(r.Check)
+		if slices.ContainsFunc(out, func(s problem.Suggestion) bool { return s.Kind == r.Suggest && s.Subject == subject }) {
+			continue
+		}
 		out = append(out, problem.Suggestion{
 			Kind: r.Suggest, Capability: string(c.facts.Capability), Environment: string(c.facts.Environment),
-			Subject: string(c.facts.Subject), Detail: "for the check " + r.Check,
+			Subject: subject, Detail: "for the check " + r.Check,
 		})
 	}
 	return out
+}
+
+// lacking is whose right a failed check is about: the subject's, that of the user an agent acts
+// for, or that of the biome that calls.
+func (c *attempt) lacking(check string) string {
+	checks := gate.Checks()
+	switch {
+	case check == checks[gate.CheckUserGrant].Name:
+		return string(c.facts.User)
+	case check == checks[gate.CheckCallerGrant].Name && c.facts.Parent != nil:
+		return string(abi.SubjectBiome) + ":" + c.facts.Parent.Authority.Spec().Biome
+	}
+	return string(c.facts.Subject)
 }
 
 // failure is the problem document of a run that ended badly, as its receiver may see it.
