@@ -53,10 +53,8 @@ func decodeError(err error) error {
 	if AsErrorInto(err, &own) {
 		return own
 	}
-	if te, ok := err.(*json.UnmarshalTypeError); ok {
-		return Errorf(CodeInvalidJSON, "expected %s, found a JSON %s", jsonTypeName(te.Type), te.Value).
-			At("/" + strings.ReplaceAll(te.Field, ".", "/"))
-	}
+	// The walk knew the place of everything it could refuse; what is left would be named by
+	// fields of Go types.
 	return Errorf(CodeInvalidJSON, "the document does not decode: %w", err)
 }
 
@@ -80,6 +78,9 @@ func jsonTypeName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if reflect.PointerTo(t).Implements(textUnmarshaler) || t == reflect.TypeFor[[]byte]() {
+		return "a string"
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return "a boolean"
@@ -89,9 +90,51 @@ func jsonTypeName(t reflect.Type) string {
 		return "an array"
 	case reflect.Map, reflect.Struct:
 		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	default:
 		return "a whole number in range"
 	}
+}
+
+// fits reports whether a value that begins with tok can decode into t, and what it is when not.
+func fits(t reflect.Type, tok json.Token) (found string, ok bool) {
+	for t != nil && t.Kind() == reflect.Pointer && !t.Implements(jsonUnmarshaler) {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() == reflect.Interface || reflect.PointerTo(t).Implements(jsonUnmarshaler) || t.Implements(jsonUnmarshaler) {
+		return "", true
+	}
+	kind := t.Kind()
+	text := reflect.PointerTo(t).Implements(textUnmarshaler)
+	switch tok := tok.(type) {
+	case json.Delim:
+		if tok == '{' {
+			return "an object", !text && (kind == reflect.Struct || kind == reflect.Map)
+		}
+		return "an array", !text && t != reflect.TypeFor[[]byte]() && (kind == reflect.Slice || kind == reflect.Array)
+	case string:
+		return "a string", text || kind == reflect.String || t == reflect.TypeFor[[]byte]()
+	case bool:
+		return "a boolean", !text && kind == reflect.Bool
+	case json.Number:
+		if text || t == reflect.TypeFor[json.Number]() {
+			return "a number", !text
+		}
+		var err error
+		switch {
+		case kind >= reflect.Int && kind <= reflect.Int64:
+			_, err = strconv.ParseInt(tok.String(), 10, t.Bits())
+		case kind >= reflect.Uint && kind <= reflect.Uint64:
+			_, err = strconv.ParseUint(tok.String(), 10, t.Bits())
+		case kind == reflect.Float32 || kind == reflect.Float64:
+			_, err = strconv.ParseFloat(tok.String(), t.Bits())
+		default:
+			return "a number", false
+		}
+		return "another number", err == nil
+	}
+	return "", true
 }
 
 // frame is one open object or array of the walk.
@@ -166,6 +209,9 @@ func (w *walker) token(tok json.Token) error {
 		} else {
 			top.index++
 		}
+	}
+	if found, ok := fits(here, tok); !ok {
+		return w.refuse("expected %s, found %s", jsonTypeName(here), found)
 	}
 	switch tok := tok.(type) {
 	case json.Delim:

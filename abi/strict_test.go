@@ -177,3 +177,41 @@ func FuzzStrict(f *testing.F) {
 		}
 	})
 }
+
+// A value of the wrong JSON type is refused at its own place, as the document spells it: no
+// name of a Go type, and with the index of the element (PF-H4).
+func TestDecodeStrictPlacesWrongTypes(t *testing.T) {
+	type inner struct {
+		Title string `json:"title"`
+		Count uint8  `json:"count"`
+	}
+	type item struct {
+		inner
+		Flag *bool  `json:"flag"`
+		Raw  []byte `json:"raw"`
+	}
+	for doc, want := range map[string]string{
+		`{"items":[{},{"title":7}]}`:      "/items/1/title expected a string, found a number",
+		`{"items":[{"title":{}}]}`:        "/items/0/title expected a string, found an object",
+		`{"items":[{"count":1.5}]}`:       "/items/0/count expected a whole number in range, found another number",
+		`{"items":[{"count":256}]}`:       "/items/0/count expected a whole number in range, found another number",
+		`{"items":[{"count":-1}]}`:        "/items/0/count expected a whole number in range, found another number",
+		`{"items":[{"flag":"true"}]}`:     "/items/0/flag expected a boolean, found a string",
+		`{"items":[{"raw":[1]}]}`:         "/items/0/raw expected a string, found an array",
+		`{"items":{}}`:                    "/items expected an array, found an object",
+		`{"reach":3}`:                     "/reach expected a string, found a number",
+		`{"reach":["owner"]}`:             "/reach expected a string, found an array",
+		`[]`:                              " expected an object, found an array",
+		`{"items":[{"flag":null}],"x":2}`: "/x expected a string, found a number",
+	} {
+		var v struct {
+			Items []item `json:"items"`
+			Reach Reach  `json:"reach"`
+			X     string `json:"x"`
+		}
+		err := AsError(DecodeStrict([]byte(doc), &v))
+		if err == nil || err.Code != CodeInvalidJSON || err.Pointer+" "+err.Message != want {
+			t.Errorf("%s: %+v, want %s", doc, err, want)
+		}
+	}
+}
