@@ -84,7 +84,11 @@ func TestHostile(t *testing.T) {
 			if _, known := p.Code.Info(); !known {
 				t.Errorf("%s: code %s is not in the catalogue", m.Name, p.Code)
 			}
-			fmt.Fprintf(&golden, "  %s %d %s%s: %s\n", p.Code, p.Offset, p.Section, p.Pointer, p.Message)
+			message := p.Message
+			if strings.HasPrefix(message, "manifest: ") {
+				message = "manifest" // its words are the contract's, and tested there
+			}
+			fmt.Fprintf(&golden, "  %s %d %s%s: %s\n", p.Code, p.Offset, p.Section, p.Pointer, message)
 		}
 		presentable(t, m.Name, r)
 	}
