@@ -93,8 +93,7 @@ func unseal(key []byte, digest Digest, fingerprint string, file []byte) (*Artifa
 		return nil, errForeign
 	}
 	a := &Artifact{digest: digest}
-	take := func(n int) []byte {
-		n = min(n, len(body))
+	take := func(n int) []byte { // n bytes are there
 		part := body[:n:n]
 		body = body[n:]
 		return part
@@ -104,7 +103,11 @@ func unseal(key []byte, digest Digest, fingerprint string, file []byte) (*Artifa
 	}
 	a.fingerprint = string(take(fingerprintSize))
 	copy(a.module[:], take(sha256.Size))
-	a.name = string(take(int(binary.BigEndian.Uint16(take(2)))))
+	n := int(binary.BigEndian.Uint16(take(2)))
+	if n > len(body) {
+		return nil, errForeign
+	}
+	a.name = string(take(n))
 	a.code = body[:len(body):len(body)]
 	if a.fingerprint != fingerprint {
 		return nil, errStale
