@@ -75,7 +75,7 @@ func init() {
 	}
 }
 
-// PF-F4, PF-F3, S14: empty environment, no descriptors, no files but its own, no network, no
+// PF-F4, S14: empty environment, no descriptors, no files but its own, no network, no
 // programs, seen from inside a child that was started the way every child is.
 func TestChildFromInside(t *testing.T) {
 	c, _, dir := start(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
-// S14: whatever happens to a file of the cache, it is refused and made again, the code that runs is
+// S14, PF-I6: whatever happens to a file of the cache, it is refused and made again beside the load path, the code that runs is
 // the right one, and this process compiles nothing.
 func TestTamperedFiles(t *testing.T) {
 	c, store, dir := start(t)
