@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/store/... ./host/boundary/... ./host/files/... ./host/network/... ./host/vault/...
 
-.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench clean
+.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench crash clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 bench: ## run the benchmarks that stand beside the hot path
 	$(GO) test -run '^$$' -bench . -benchmem ./gateway/gate ./gateway/audit ./gateway/schema ./host/boundary
+
+crash: ## kill the server 50 times under load and look at what is left
+	ECOTONE_CRASH_ROUNDS=50 $(GO) test -count=1 -timeout 30m -run TestKill -v ./gateway/crashtest
 
 clean: ## remove what was built
 	rm -rf $(BIN) dist

@@ -1,0 +1,56 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/server"
+	"github.com/ecotone-dev/ecotone/host/compile"
+)
+
+// childEnv holds the data directory in the process that serves.
+const childEnv = "ECOTONE_CRASH_CHILD"
+
+func TestMain(m *testing.M) {
+	compile.RunIfChild()
+	if dir := os.Getenv(childEnv); dir != "" {
+		if err := serve(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serve is what `ecotone serve --egress-loopback` does, on free ports. It ends with its standard
+// input, which the test holds: however the test ends, no server stays behind.
+func serve(dir string) error {
+	signal.Ignore(syscall.SIGXFSZ) // a test takes the disk away with RLIMIT_FSIZE
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
+	s, err := server.Open(ctx, server.Options{
+		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		EgressLoopback: true, Limits: abi.DefaultLimits(), DrainTimeout: 10 * time.Second,
+		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx, os.Stdout)
+}
