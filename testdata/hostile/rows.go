@@ -3,7 +3,9 @@ package hostile
 import "github.com/ecotone-dev/ecotone/abi"
 
 func upload(name string, want abi.Code) Module { return Module{Name: name, Stage: Upload, Want: want} }
-func probe(name string, want abi.Code) Module  { return Module{Name: name, Stage: Probe, Want: want} }
+
+func probe(name string, want abi.Code) Module { return Module{Name: name, Stage: Probe, Want: want} }
+
 func invoke(name string, calls ...Step) Module {
 	return Module{Name: name, Stage: Invoke, Calls: calls}
 }
