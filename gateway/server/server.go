@@ -63,6 +63,9 @@ type Options struct {
 	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
 	// Resolver replaces the network's name resolution; nil asks the system. For tests.
 	Resolver network.Resolver
+	// DiskFree says how many bytes are free below a directory; nil asks the system. For tests: a
+	// disk that is full is how the audit log breaks.
+	DiskFree func(dir string) (uint64, error)
 }
 
 // Server is an opened gateway. Run it once; Close it if it is not run.
@@ -197,7 +200,7 @@ func (s *Server) bind() error {
 }
 
 func (s *Server) openAudit(ctx context.Context) error {
-	log, err := audit.Open(audit.Options{Dir: s.o.Dir, Reserve: s.o.Limits.Get(abi.LimitDiskReserve)})
+	log, err := audit.Open(audit.Options{Dir: s.o.Dir, Reserve: s.o.Limits.Get(abi.LimitDiskReserve), Free: s.o.DiskFree})
 	if err != nil {
 		return err
 	}
