@@ -204,7 +204,7 @@ func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 	// A log that is known to be broken refuses before anything runs (M58). One that breaks from
 	// here on stops the first effect, or the answer.
 	if err := c.p.o.Audit.Err(); err != nil {
-		return result{unrecorded: err}
+		return result{broken: err}
 	}
 	// The decision is in the log's order before the run, and durable with whatever comes
 	// first: the intent of an effect, or the outcome.
