@@ -147,7 +147,8 @@ func TestInputIsStrict(t *testing.T) {
 	export := func() int32 {
 		return guest.Handle(func(in struct {
 			N int `json:"n"`
-		}) (int, error) {
+		},
+		) (int, error) {
 			return in.N, nil
 		})
 	}

@@ -109,8 +109,13 @@ func (d *demo) admit() error {
 		return err
 	}
 	for _, g := range [][2]string{
-		{"notes:note.put@1", "project"}, {"notes:note.get@1", "project"}, {"web:page.fetch@1", "project"}, {"web:page.fetch@1", "sandbox"},
-		{"ws:file.read@1", "project"}, {"ws:file.write@1", "project"}, {"relay:capability.invoke@1", "project"},
+		{"notes:note.put@1", "project"},
+		{"notes:note.get@1", "project"},
+		{"web:page.fetch@1", "project"},
+		{"web:page.fetch@1", "sandbox"},
+		{"ws:file.read@1", "project"},
+		{"ws:file.write@1", "project"},
+		{"relay:capability.invoke@1", "project"},
 	} {
 		if _, err := d.cli(op, "--output", "json", "grant", "create", "user:alice", g[0], g[1]); err != nil {
 			return err

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -92,8 +96,8 @@ func TestArrows(t *testing.T) {
 // TestSyscallsStayHome holds that unsafe and raw system calls live where their invariants are written.
 func TestSyscallsStayHome(t *testing.T) {
 	home := map[string]string{
-		"unsafe":                "host/jail guest/internal/imports host/memory",
-		"golang.org/x/sys/unix": "host/jail gateway/audit/disk host/memory host/files/rooted",
+		"unsafe":                "host/jail host/memory testdata/guests/internal/scan",
+		"golang.org/x/sys/unix": "host/jail gateway/audit/disk host/memory",
 	}
 	for _, p := range goList(t, "./...") {
 		rel := strings.TrimPrefix(p.ImportPath, modulePath+"/")
@@ -112,4 +116,33 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
+}
+
+// PF-B15, PF-B18: one package of the server dials, and it is the guarded one: no configuration, no
+// probe and no convenience opens a connection of its own. The command line is a client and
+// reaches the server only.
+func TestOneDialer(t *testing.T) {
+	dialers := regexp.MustCompile(`net\.Dial|net\.Dialer|http\.(Get|Post|Head|PostForm|Client|DefaultClient|Transport|DefaultTransport)\b|fasthttp\.(Client|HostClient|Do|Get|Post)\b`)
+	home := map[string]bool{"host/network": true, "cmd/ecotone": true, "cmd/demo": true, "gateway/servertest": true}
+	found := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), filepath.Join("..", "..")+string(filepath.Separator)))
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if m := dialers.Find(raw); m != nil {
+			found[dir] = true
+			if !home[dir] && !strings.HasPrefix(dir, "benchmarks") {
+				t.Errorf("%s uses %s; only host/network dials", path, m)
+			}
+		}
+		return nil
+	})
+	if err != nil || !found["host/network"] {
+		t.Fatalf("the search found %v: %v", found, err)
+	}
 }

@@ -69,8 +69,10 @@ func decision(v Verdict) Decided {
 }
 
 func completed() Ended {
-	return Ended{Outcome: OutcomeCompleted, Released: true, Label: abi.Internal, OutputBytes: 2, DurationMS: 3, HostCalls: 1,
-		Lines: []Line{{Line: 1, Function: "log_write", BytesIn: 4, Label: abi.Internal}}}
+	return Ended{
+		Outcome: OutcomeCompleted, Released: true, Label: abi.Internal, OutputBytes: 2, DurationMS: 3, HostCalls: 1,
+		Lines: []Line{{Line: 1, Function: "log_write", BytesIn: 4, Label: abi.Internal}},
+	}
 }
 
 // mustVerify is Verify of a data directory that must pass.

@@ -150,23 +150,28 @@ func TestBombs(t *testing.T) {
 	}{
 		{
 			"one body of conditionals", moduleOf(bombIfElse(43_000)),
-			bounds{cpu: time.Second, wall: 5 * time.Minute, addressSpace: 2 << 30}, "processor time",
+			bounds{cpu: time.Second, wall: 5 * time.Minute, addressSpace: 2 << 30},
+			"processor time",
 		},
 		{
 			"many bodies of conditionals", moduleOf(copies(bombIfElse(8192), 40)...),
-			bounds{cpu: time.Second, wall: 5 * time.Minute, addressSpace: 2 << 30}, "processor time",
+			bounds{cpu: time.Second, wall: 5 * time.Minute, addressSpace: 2 << 30},
+			"processor time",
 		},
 		{
 			"nested blocks", moduleOf(copies(bombNested(4096), 60)...),
-			bounds{cpu: 5 * time.Minute, wall: time.Second, addressSpace: 2 << 30}, "wall time",
+			bounds{cpu: 5 * time.Minute, wall: time.Second, addressSpace: 2 << 30},
+			"wall time",
 		},
 		{
 			"wide branch tables", moduleOf(copies(bombBranchTables(31, 8191), 30)...),
-			bounds{cpu: 5 * time.Minute, wall: 5 * time.Minute, addressSpace: memory}, "memory",
+			bounds{cpu: 5 * time.Minute, wall: 5 * time.Minute, addressSpace: memory},
+			"memory",
 		},
 		{
 			"locals times loops", moduleOf(bombLocals(4096, 8192)),
-			bounds{cpu: 5 * time.Minute, wall: 5 * time.Minute, addressSpace: memory}, "memory",
+			bounds{cpu: 5 * time.Minute, wall: 5 * time.Minute, addressSpace: memory},
+			"memory",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

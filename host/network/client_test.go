@@ -387,7 +387,7 @@ func TestHairpin(t *testing.T) {
 			t.Errorf("%q is taken for the nonce", forged)
 		}
 	}
-	if len(Nonce()) < 24 || Nonce() != Nonce() {
+	if again := Nonce(); len(again) < 24 || again != Nonce() {
 		t.Error("the nonce is weak or changes")
 	}
 }

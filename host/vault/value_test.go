@@ -23,7 +23,11 @@ func TestValueIsRedacted(t *testing.T) {
 		c    *Credential
 	}
 	things := []any{
-		v, &v, []Value{v}, map[string]Value{"a": v}, open{v}, &open{v},
+		v, &v,
+		[]Value{v},
+		map[string]Value{"a": v},
+		open{v},
+		&open{v},
 		closed{"n", v, &v, &Credential{value: v, scrub: newScrubber(v.Reveal())}},
 		&closed{"n", v, &v, nil}, &Credential{value: v, prefix: "Bearer ", scrub: newScrubber(v.Reveal())},
 		fmt.Errorf("wrapped: %v", v), errors.Join(fmt.Errorf("%s", v)),

@@ -54,6 +54,7 @@ func FileWrite(path string, data []byte) int64     { return host().FileWrite(pat
 func FileReplace(path, version string, data []byte) int64 {
 	return host().FileReplace(path, version, data)
 }
+
 func FileEdit(path, old, new string, all bool) int64  { return host().FileEdit(path, old, new, all) }
 func FileCopy(from, to string) int64                  { return host().FileCopy(from, to) }
 func FileMove(from, to string) int64                  { return host().FileMove(from, to) }
