@@ -603,6 +603,18 @@ func TestView(t *testing.T) {
 	if denied.View(abi.Public).Withheld {
 		t.Error("a denial is withheld")
 	}
+	if v := denied.View(abi.Regulated); v.Decision.InputDigest != denied.Decision.InputDigest {
+		t.Error("a cleared reader does not see a denial whole")
+	}
+	denied.Decision.Label = abi.Secret
+	if v := denied.View(abi.Internal); v.Decision.InputBytes != 0 || v.Decision.InputDigest != "" || denied.Decision.InputDigest == "" {
+		t.Errorf("the low view of a denial = %+v", v.Decision)
+	}
+	running := rows[1]
+	running.Ended = nil
+	if v := running.View(abi.Regulated); !v.Withheld || v.Effects != nil || v.Label() != abi.Public || running.Label() != abi.Regulated {
+		t.Errorf("the view of what runs = %+v", v)
+	}
 	var zero abi.Classification
 	if !rows[0].View(zero).Withheld {
 		t.Error("no clearance sees a secret row")

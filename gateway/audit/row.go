@@ -141,22 +141,40 @@ func (r *Row) closeEffect(c EffectClosed) {
 // View is the row as a reader with this clearance may see it. When the label of what happened
 // does not flow to the clearance, everything that depends on the data is withheld: outcome,
 // code, effects, receipt, sizes and times of what came after the decision (S6). Until an
-// invocation has ended, its label is not known and counts as regulated.
+// invocation has ended its label is not known, and it is withheld from every reader: nobody
+// could say what the reader takes on. Of a denial, what is known of its input is.
+//
+// A reader takes on [Row.Label] of what is not withheld.
 func (r Row) View(clearance abi.Classification) Row {
-	if r.Decision == nil || r.Decision.Verdict != VerdictAllow {
-		return r
-	}
-	var label abi.Classification
-	if r.Ended != nil {
-		label = r.Ended.Label
-	}
-	if label.FlowsTo(clearance) {
+	if r.Decision == nil {
 		return r
 	}
 	d := *r.Decision
+	if d.Verdict != VerdictAllow {
+		if !d.Label.FlowsTo(clearance) {
+			d.InputBytes, d.InputDigest = 0, ""
+			r.Decision = &d
+		}
+		return r
+	}
+	if r.Ended != nil && r.Label().FlowsTo(clearance) {
+		return r
+	}
 	d.InputBytes, d.InputDigest = 0, ""
 	return Row{
 		ID: r.ID, Kind: r.Kind, Org: r.Org, Time: r.Time, Index: r.Index, Entries: 1, Invocation: r.Invocation,
 		Decision: &d, Withheld: true,
 	}
+}
+
+// Label is how sensitive an invocation's row is: the final label of what ran, and public for a
+// decision alone, which is made of policy. An invocation that has not ended is regulated.
+func (r Row) Label() abi.Classification {
+	switch {
+	case r.Withheld || r.Decision == nil || r.Decision.Verdict != VerdictAllow:
+		return abi.Public
+	case r.Ended == nil:
+		return abi.Regulated
+	}
+	return r.Ended.Label.Source()
 }

@@ -66,8 +66,9 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	return jsonAnswer(http.StatusOK, e)
 }
 
-// Invocation shows one row of the caller's own session, as far as the session is cleared.
-// Somebody else's row and no row are the same answer.
+// Invocation shows one row of the caller's own session, as far as the session is cleared. What
+// is shown raises the session's mark, as an answer does (S3). Somebody else's row and no row are
+// the same answer.
 func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer {
 	s, refused := p.authenticate(&r)
 	if refused != nil {
@@ -80,7 +81,11 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if err != nil || row.Decision == nil || row.Decision.Session != s.ID {
 		return p.refuse(ctx, s, &r, noInvocation())
 	}
-	return jsonAnswer(http.StatusOK, row.View(s.Clearance))
+	shown := row.View(s.Clearance)
+	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, shown.Label()); err != nil {
+		return p.refuse(ctx, s, &r, abi.AsError(err))
+	}
+	return jsonAnswer(http.StatusOK, shown)
 }
 
 // Cancel asks a running invocation of the caller's own session to end. The answer says that

@@ -42,10 +42,8 @@ func (q rows) Query(ctx context.Context, s boundary.Scope, doc json.RawMessage) 
 	}
 	for i, r := range page.Rows {
 		page.Rows[i] = r.View(spec.Ceiling)
-		if r.Ended != nil && !page.Rows[i].Withheld {
-			if err := s.Flow.Observe(r.Ended.Label.Source()); err != nil {
-				return boundary.Result{}, err
-			}
+		if err := s.Flow.Observe(page.Rows[i].Label()); err != nil {
+			return boundary.Result{}, err
 		}
 	}
 	body, err := json.Marshal(page)

@@ -1,0 +1,61 @@
+package servertest_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/servertest"
+	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
+)
+
+// S3, S6: while an invocation runs, its label is still rising and its session's mark has not
+// followed. What it announced is made of what it read, so its own session is not shown it.
+func TestARunningInvocationTellsItsSessionNothing(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	admitAll(t, g, scripted(w.Manifest("teller"), scripts{
+		"warm": {{"file_stat", "."}},
+		"tell": {{"file_read", "in.txt", 0, 100}, {"http_fetch", `{"method":"GET","url":"https://origin.example/told"}`, ""}, {"spin"}},
+	}), "project", nil)
+	s := g.Open("user:alice", "project", map[string]any{"files": true})
+	s.Invoke("test:teller.warm@1", map[string]int{}).Want(200)
+	// What comes into a workspace behind the gateway's back is regulated.
+	if err := os.WriteFile(filepath.Join(g.Dir, "workspaces", s.Workspace, "in.txt"), []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan servertest.Response, 1)
+	go func() { done <- s.Invoke("test:teller.tell@1", map[string]int{}) }()
+	id := runningRow(t, g, "test:teller.tell@1")
+	row := g.Do("GET", g.Invoke+"/v1/invocations/"+id, s.Token, nil).Want(200)
+	if bytes.Contains(row.Body, []byte("told")) {
+		t.Errorf("the session is shown what a running invocation announced: %s", row.Body)
+	}
+	g.Do("POST", g.Invoke+"/v1/invocations/"+id+":cancel", s.Token, nil).Want(202)
+	(<-done).Refused(abi.CodeCanceled)
+	g.Do("GET", g.Invoke+"/v1/invocations/"+id, s.Token, nil).Want(200)
+	var shown struct {
+		Mark abi.Classification `json:"mark"`
+	}
+	g.Control("GET", "/v1/sessions/"+s.ID, nil).Want(200).JSON(&shown)
+	if shown.Mark != abi.Regulated {
+		t.Errorf("the session is marked %s after it was told how the invocation ended", shown.Mark)
+	}
+}
+
+// runningRow waits until an invocation of ref has announced an effect, and returns its id.
+func runningRow(t *testing.T, g *servertest.Gateway, ref string) string {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for _, r := range g.Rows("&kind=invocation&capability=" + ref) {
+			if r["effects"] != nil {
+				return r["auditId"].(string)
+			}
+		}
+	}
+	t.Fatalf("no invocation of %s announced anything", ref)
+	return ""
+}
