@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"context"
+
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
@@ -50,6 +52,13 @@ func (s *Server) upload(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	// One upload is stored at a time, and is judged again before it is: of two that claim the
+	// same name or capability at once, nothing of the second is kept (PF-I2, PF-A16).
+	s.storing.Lock()
+	defer s.storing.Unlock()
+	if err := s.o.Policy.CheckBiome(c.principal, org, report.Manifest); err != nil {
+		return nil, s.discard(c.ctx, report.Digest, err)
+	}
 	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
 		return nil, err
 	}
@@ -63,6 +72,17 @@ func (s *Server) upload(c *call) (*reply, error) {
 	out, err := created("/v1/biomes/"+b.Name, uploaded{b, report})
 	out.etag = etag(b.Revision)
 	return out, err
+}
+
+// discard drops the compiled form of a module that was admitted and then not stored, unless the
+// same bytes are stored for somebody else. It returns why.
+func (s *Server) discard(ctx context.Context, digest string, why error) error {
+	if _, err := s.o.Modules.Get(ctx, digest); abi.CodeOf(err) == abi.CodeNotFound {
+		if err := s.o.Host.Forget(digest); err != nil {
+			s.o.Log.Warn("the compiled form of a refused upload stays", "digest", digest, "error", err)
+		}
+	}
+	return why
 }
 
 func (s *Server) listBiomes(c *call) (*reply, error) {

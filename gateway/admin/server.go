@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/guard"
@@ -34,6 +35,8 @@ type Server struct {
 	o    Options
 	http http.Handler
 	doc  []byte
+
+	storing sync.Mutex // held while an admitted upload is stored; no other lock is taken with it but policy's
 }
 
 // New makes the server and its document.
