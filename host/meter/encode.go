@@ -64,16 +64,16 @@ const (
 // code is a byte string of the binary format that is being written.
 type code []byte
 
-func (c *code) op(b ...byte)      { *c = append(*c, b...) }
-func (c *code) u(v uint64)        { *c = binary.AppendUvarint(*c, v) }
-func (c *code) name(s string)     { c.u(uint64(len(s))); *c = append(*c, s...) }
-func (c *code) bytes(b []byte)    { c.u(uint64(len(b))); *c = append(*c, b...) }
-func (c *code) i32(v int32)       { c.op(opI32Const); c.s(int64(v)) }
-func (c *code) i64(v int64)       { c.op(opI64Const); c.s(v) }
-func (c *code) get(local uint64)  { c.op(opLocalGet); c.u(local) }
-func (c *code) set(local uint64)  { c.op(opLocalSet); c.u(local) }
-func (c *code) call(f uint32)     { c.op(opCall); c.u(uint64(f)) }
-func (c *code) global(g uint32)   { c.op(opGlobalGet); c.u(uint64(g)) }
+func (c *code) op(b ...byte)       { *c = append(*c, b...) }
+func (c *code) u(v uint64)         { *c = binary.AppendUvarint(*c, v) }
+func (c *code) name(s string)      { c.u(uint64(len(s))); *c = append(*c, s...) }
+func (c *code) bytes(b []byte)     { c.u(uint64(len(b))); *c = append(*c, b...) }
+func (c *code) i32(v int32)        { c.op(opI32Const); c.s(int64(v)) }
+func (c *code) i64(v int64)        { c.op(opI64Const); c.s(v) }
+func (c *code) get(local uint64)   { c.op(opLocalGet); c.u(local) }
+func (c *code) set(local uint64)   { c.op(opLocalSet); c.u(local) }
+func (c *code) call(f uint32)      { c.op(opCall); c.u(uint64(f)) }
+func (c *code) global(g uint32)    { c.op(opGlobalGet); c.u(uint64(g)) }
 func (c *code) setGlobal(g uint32) { c.op(opGlobalSet); c.u(uint64(g)) }
 
 // s appends the shortest signed LEB128.

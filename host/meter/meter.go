@@ -82,13 +82,13 @@ type Reason struct {
 // Stats count what was done.
 type Stats struct {
 	Functions    int     `json:"functions"`
-	Leaves       int     `json:"leaves"`    // small functions whose callers pay
-	Accounted    int     `json:"accounted"` // functions whose frames are accounted one by one
-	Checks       int     `json:"checks"`    // places where fuel is taken and looked at
-	Charges      int     `json:"charges"`   // places where fuel is taken only
-	Unaccounted  int64   `json:"unaccounted"`  // bytes: the deepest stack of frames that are not accounted
-	MaxOverrun   uint64  `json:"maxOverrun"`   // fuel: what can be taken between two checks
-	BytesIn      int     `json:"bytesIn"`      // without custom sections
+	Leaves       int     `json:"leaves"`      // small functions whose callers pay
+	Accounted    int     `json:"accounted"`   // functions whose frames are accounted one by one
+	Checks       int     `json:"checks"`      // places where fuel is taken and looked at
+	Charges      int     `json:"charges"`     // places where fuel is taken only
+	Unaccounted  int64   `json:"unaccounted"` // bytes: the deepest stack of frames that are not accounted
+	MaxOverrun   uint64  `json:"maxOverrun"`  // fuel: what can be taken between two checks
+	BytesIn      int     `json:"bytesIn"`     // without custom sections
 	BytesOut     int     `json:"bytesOut"`
 	CodeIn       int     `json:"codeIn"`
 	CodeOut      int     `json:"codeOut"`

@@ -1,0 +1,135 @@
+package meter
+
+import (
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/wasm"
+)
+
+// body writes function i with its size in front.
+//
+// A function whose frame is accounted becomes
+//
+//	take fuel and depth, block (its results) its code end, give depth back
+//
+// so that every way out but a trap comes by the end: a branch to the function's own label
+// has the number of the block now, and return becomes a branch to it.
+func (r *rewriter) body(out *code, p *planner, i int) {
+	fn, f := &r.m.Functions[i], &r.fact[i]
+	segs := p.plan(i)
+	c := append(r.scratch[:0], r.data[fn.Body.Start:fn.Code.Start]...)
+	blocks, deepest := 0, 0
+	next, depth := 0, uint64(0)
+	var before wasm.Instruction
+	var unchecked uint64
+	for in := range wasm.Instructions(r.data, fn.Code) {
+		for ; next < len(segs) && segs[next].at == in.At.Start; next++ {
+			if s := &segs[next]; int(s.paidIn) == next && (s.price > 0 || s.dom < 0) {
+				r.charge(&c, max(s.price, 1), f, next == 0)
+				blocks++
+				unchecked = max(unchecked, s.price)
+			}
+		}
+		switch in.Op {
+		case opBlock, opLoop, opIf:
+			depth++
+			blocks++
+			deepest = max(deepest, int(depth))
+		case opEnd:
+			if depth == 0 {
+				if f.account {
+					r.release(&c, f)
+				}
+				break
+			}
+			depth--
+		case opReturn:
+			if f.account {
+				c.op(opBr)
+				c.u(depth)
+				before = in
+				continue
+			}
+		}
+		r.instruction(&c, in, before)
+		before = in
+	}
+	r.scratch = c
+	r.stats.MaxOverrun = max(r.stats.MaxOverrun, unchecked)
+	r.stats.MaxBodyBytes = max(r.stats.MaxBodyBytes, len(c))
+	r.limit(abi.LimitBodyBytes, 2, len(c), fn)
+	r.limit(abi.LimitBlocks, 2, blocks, fn)
+	r.limit(abi.LimitNesting, 1, deepest-2, fn)
+	out.bytes(c)
+}
+
+// charge takes fuel, at the entry of an accounted function depth too, and looks at both.
+func (r *rewriter) charge(c *code, price uint64, f *fact, entry bool) {
+	r.stats.Checks++
+	c.global(r.fuel)
+	c.i64(int64(price))
+	c.op(opI64Sub)
+	c.setGlobal(r.fuel)
+	if entry && f.account {
+		c.global(r.depth)
+		c.i64(f.frame)
+		c.op(opI64Sub)
+		c.setGlobal(r.depth)
+		c.global(r.fuel)
+		c.global(r.depth)
+		c.op(opI64Or)
+	} else {
+		c.global(r.fuel)
+	}
+	c.i64(0)
+	c.op(opI64LtS, opIf, blockVoid)
+	c.call(r.helpers.of(opSlow, 0))
+	c.op(opEnd)
+	if !entry || !f.account {
+		return
+	}
+	switch results := r.m.Types[r.m.Functions[r.current].Type].Results; len(results) {
+	case 0:
+		c.op(opBlock, blockVoid)
+	case 1:
+		c.op(opBlock, byte(results[0]))
+	default:
+		c.op(opBlock)
+		c.s(int64(r.types.of(wasm.FuncType{Results: results})))
+	}
+}
+
+// release closes the block around an accounted function's code and gives its depth back.
+func (r *rewriter) release(c *code, f *fact) {
+	c.op(opEnd)
+	c.global(r.depth)
+	c.i64(f.frame)
+	c.op(opI64Add)
+	c.setGlobal(r.depth)
+}
+
+// instruction writes one instruction as it was, its function index moved, or what pays for
+// its length first.
+func (r *rewriter) instruction(c *code, in, before wasm.Instruction) {
+	switch in.Op {
+	case opCall:
+		c.call(r.moved(in.Index))
+		return
+	case opRefFunc:
+		c.op(opRefFunc)
+		c.u(uint64(r.moved(in.Index)))
+		return
+	case opMemoryCopy, opMemoryFill, opMemoryInit:
+		if _, ok := written(in, before); !ok {
+			c.call(r.helpers.of(in.Op, in.Index))
+			return
+		}
+	case opMemoryGrow:
+		c.call(r.helpers.of(in.Op, 0))
+		return
+	case opTableGrow:
+		c.call(r.helpers.of(in.Op, 0))
+	case opTableCopy, opTableInit, opTableFill:
+		c.call(r.helpers.of(opTableCopy, 0))
+	}
+	*c = append(*c, in.At.Of(r.data)...)
+}

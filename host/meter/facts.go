@@ -1,0 +1,167 @@
+package meter
+
+import "github.com/ecotone-dev/ecotone/host/wasm"
+
+// fact is what one pass over a function finds.
+type fact struct {
+	price    uint64 // of all its code once, what is called and lengths apart
+	frame    int64  // bytes of its call frame, estimated
+	calls    bool   // it calls, other than what a leaf may
+	leaf     bool   // its callers pay for it
+	account  bool   // its frame is accounted when it is entered
+	typ      uint32 // the first type equal to its own
+	callees  []uint32
+	indirect []uint32 // first types equal to those it calls indirectly
+}
+
+// What is taken for a frame: the engine's own part, then eight bytes for each value that may
+// have to be kept, since the engine gives a place to each and shares none.
+const (
+	frameBase  = 160
+	frameValue = 8
+)
+
+// facts looks at every function, and at what no image can hold.
+func (r *rewriter) facts() {
+	r.fact = make([]fact, len(r.m.Functions))
+	seen := make([]uint32, len(r.m.Functions)) // function+1 that had this callee last
+	for i := range r.m.Functions {
+		r.look(uint32(i), seen)
+	}
+}
+
+func (r *rewriter) look(i uint32, seen []uint32) {
+	fn, f := &r.m.Functions[i], &r.fact[i]
+	f.typ = r.sameType[fn.Type]
+	t := r.m.Types[fn.Type]
+	f.frame = frameBase + bytesOf(t.Params) + bytesOf(t.Results)
+	locals := r.locals(fn)
+	f.frame += locals
+	f.price = priceEntry + uint64(locals)/64
+	small, arguments := true, int64(0)
+	callType := func(t wasm.FuncType) {
+		f.frame += bytesOf(t.Results)
+		arguments = max(arguments, bytesOf(t.Params)+bytesOf(t.Results))
+	}
+	for in := range wasm.Instructions(r.data, fn.Code) {
+		f.price += price(in)
+		f.frame += valueBytes(in.Op)
+		switch in.Op {
+		case opBlock, opIf:
+			f.frame += r.blockBytes(in.Block)
+		case opLoop:
+			small = false
+			f.frame += r.blockBytes(in.Block)
+		case opCall:
+			small = false
+			callType(r.typeOf(in.Index))
+			if in.Index >= r.imported {
+				callee := in.Index - r.imported
+				f.calls = true
+				if seen[callee] != i+1 {
+					seen[callee] = i + 1
+					f.callees = append(f.callees, callee)
+				}
+			}
+		case opCallIndirect:
+			small, f.calls = false, true
+			callType(r.m.Types[in.Index])
+			f.indirect = append(f.indirect, r.sameType[in.Index])
+		case opRefFunc:
+			r.reach(in.Index)
+			r.note("ref.func in a body", in.At.Start)
+		case opTableSet:
+			r.note("table.set", in.At.Start)
+		case opMemoryInit, opDataDrop, opTableInit, opElemDrop, opTableCopy, opTableGrow, opTableFill:
+			small = false
+			r.note(unrestorable[in.Op], in.At.Start)
+		case opMemoryCopy, opMemoryFill, opMemoryGrow:
+			small = false
+		}
+	}
+	f.frame += arguments
+	f.leaf = small && f.price <= maxLeafPrice
+}
+
+// unrestorable are the instructions after prefix 0xfc whose effects lie in no memory and no
+// global.
+var unrestorable = map[uint16]string{
+	opMemoryInit: "memory.init", opDataDrop: "data.drop", opTableInit: "table.init", opElemDrop: "elem.drop",
+	opTableCopy: "table.copy", opTableGrow: "table.grow", opTableFill: "table.fill",
+}
+
+func (r *rewriter) note(what string, offset uint32) {
+	for i := range r.reasons {
+		if r.reasons[i].What == what {
+			r.reasons[i].Count++
+			return
+		}
+	}
+	r.reasons = append(r.reasons, Reason{what, 1, offset})
+}
+
+// reach marks a function that an indirect call may reach.
+func (r *rewriter) reach(index uint32) {
+	if index >= r.imported {
+		r.reachable[index-r.imported] = true
+	}
+}
+
+// locals returns how many bytes a function's declared locals have.
+func (r *rewriter) locals(fn *wasm.Function) (n int64) {
+	s := scanner{r.data, int(fn.Body.Start)}
+	for range s.u() {
+		count := int64(s.u())
+		n += count * sizeOf(wasm.ValType(s.byte()))
+	}
+	return n
+}
+
+func (r *rewriter) typeOf(function uint32) wasm.FuncType {
+	if function < r.imported {
+		return r.m.Types[r.importTypes[function]]
+	}
+	return r.m.Types[r.m.Functions[function-r.imported].Type]
+}
+
+// blockBytes is the room of a block's results, which are values of their own.
+func (r *rewriter) blockBytes(block int64) int64 {
+	switch {
+	case block >= 0:
+		return bytesOf(r.m.Types[block].Results) + bytesOf(r.m.Types[block].Params)
+	case block == -0x40:
+		return 0
+	}
+	return sizeOf(wasm.ValType(block & 0x7f))
+}
+
+func sizeOf(t wasm.ValType) int64 {
+	if t == wasm.V128 {
+		return 2 * frameValue
+	}
+	return frameValue
+}
+
+func bytesOf(list []wasm.ValType) (n int64) {
+	for _, t := range list {
+		n += sizeOf(t)
+	}
+	return n
+}
+
+// valueBytes is the room for what an instruction makes. Constants and reads of locals make
+// nothing that is kept; a write to a local makes the value that loops and joins see.
+func valueBytes(op uint16) int64 {
+	switch op >> 8 {
+	case 0xfd:
+		return 2 * frameValue
+	case 0xfc:
+		return frameValue
+	}
+	switch {
+	case op == opSelect, op == 0x1c, op == opLocalSet, op == opLocalTee, op == opGlobalGet, op == 0x25,
+		op >= 0x28 && op <= 0x35, op == opMemorySize, op == opMemoryGrow, op >= 0x45 && op <= 0xc4, op >= 0xd0:
+		return frameValue
+	}
+	return 0
+}
