@@ -73,14 +73,14 @@ func New(o Options) *Server {
 	return s
 }
 
-// anonymousBody bounds the body of a request that shows no token of this gateway: enough for
+// anonymousBody bounds the body of a request that shows no token of an open session: enough for
 // a mistake, too little to fill memory with (PF-D17).
 const anonymousBody = 64 << 10
 
 // bodyLimit is asked when a request's head is there, before any of its body is read.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	most := s.o.MaxBody()
-	if !bytes.HasPrefix(h.Peek("Authorization"), []byte("Bearer eco_s_")) {
+	if !s.o.Pipeline.Recognises(string(h.Peek("Authorization"))) {
 		most = min(most, anonymousBody)
 	}
 	return fasthttp.RequestConfig{MaxRequestBodySize: int(most)}

@@ -2,7 +2,9 @@ package invoke
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -212,26 +214,34 @@ func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 		return result{broken: err}
 	}
 	outcome := c.outcome(ctx, a)
-	released := outcome.Err == nil
+	released, told := outcome.Err == nil, outcome.Label
 	if err := c.p.release(ctx, c, &outcome); err != nil {
 		outcome.Output, outcome.Guest, outcome.Err, outcome.Cause = nil, nil, err, err
-		released = false
+		released, told = false, 0 // not even the label: the mark did not take it on
 	}
 	if err := c.recordOutcome(ctx, &outcome, released); err != nil {
 		return result{broken: err}
 	}
-	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: outcome.Label}
+	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: told}
 }
 
-// outcome runs the guest and judges what comes back.
-func (c *attempt) outcome(ctx context.Context, a *authority.Authority) host.Outcome {
+// outcome runs the guest and judges what comes back. A panic on the way becomes an outcome like
+// any other: what began has an end on record, and one invocation takes no other along.
+func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			e := abi.Errorf(abi.CodeInternal, "the invocation could not be run: %w", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			c.p.o.Log.Error("an invocation failed inside", "invocation", c.id, "error", e.Cause)
+			o = host.Outcome{Err: e, Cause: e, Label: a.Spec().Ceiling}
+		}
+	}()
 	if err := c.p.room(ctx, a.Spec()); err != nil {
 		e := abi.AsError(err)
 		return host.Outcome{Err: e, Cause: e, Label: a.Spec().Start}
 	}
 	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
 	defer cancel()
-	o := c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log}))
+	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o)
 	return o

@@ -63,6 +63,14 @@ func (p *Pipeline) authenticate(r *Request) (*session.Session, *abi.Error) {
 	return id.Session, nil
 }
 
+// Recognises reports whether an Authorization header is that of an open session. It is asked
+// before a body is read; the request itself is authenticated once all of it is there, because
+// the session's mark is what it is then (S3).
+func (p *Pipeline) Recognises(authorization string) bool {
+	_, refused := p.authenticate(&Request{Authorization: authorization})
+	return refused == nil
+}
+
 // terms are the parts of a request that a caller may choose.
 type terms struct {
 	ref      abi.CapabilityRef

@@ -59,3 +59,33 @@ func runningRow(t *testing.T, g *servertest.Gateway, ref string) string {
 	t.Fatalf("no invocation of %s announced anything", ref)
 	return ""
 }
+
+// S3, S18: to a session that was closed nothing is released, and so not the label either, which
+// no mark took on.
+func TestAClosedSessionIsNotToldTheLabel(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	admitAll(t, g, scripted(w.Manifest("late"), scripts{"spin": {{"kv_get", "k"}, {"http_fetch", `{"method":"GET","url":"https://origin.example/"}`, ""}, {"spin"}}}), "project", nil)
+	s := g.Open("user:alice", "project", nil)
+	done := make(chan servertest.Response, 1)
+	go func() {
+		done <- s.Invoke("test:late.spin@1", map[string]int{}, "Ecotone-Classification", "secret", "Ecotone-Deadline-Ms", "1500")
+	}()
+	runningRow(t, g, "test:late.spin@1")
+	g.Control("DELETE", "/v1/sessions/"+s.ID, nil).Want(200)
+	if got := (<-done).Refused(abi.CodeGrantRevoked).Header.Get("Ecotone-Classification"); got != "" {
+		t.Errorf("the session was closed and is told that the answer was %s", got)
+	}
+}
+
+// PF-D17: what looks like a token fills no memory. It has to be one.
+func TestABodyNeedsARealToken(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	s := g.Open("user:alice", "project", nil)
+	other := []byte(s.Token)
+	other[len(other)-2] ^= 1
+	body := bytes.Repeat([]byte(" "), 100<<10)
+	g.Do("POST", g.Invoke+"/v1/invoke/a:b.c@1", string(other), body).Refused(abi.CodePayloadTooLarge)
+	g.Do("POST", g.Invoke+"/v1/invoke/a:b.c@1", s.Token, body).Refused(abi.CodeMissingGrant)
+}
