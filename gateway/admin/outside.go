@@ -106,10 +106,17 @@ type secretBody struct {
 	Uses  []vault.Use `json:"uses"`
 }
 
+// unquoted is why a document does not decode, without anything of the document: where a name was
+// expected there may be the value.
+func unquoted(err error) *abi.Error {
+	e := abi.AsError(err)
+	return abi.Errorf(e.Code, "the body is not the value of a secret and its uses").WithHint(e.Hint)
+}
+
 func (s *Server) putSecret(c *call) (*reply, error) {
 	var in secretBody
 	if err := c.decode(&in); err != nil {
-		return nil, err
+		return nil, unquoted(err)
 	}
 	defer in.Value.Wipe()
 	org, err := c.org()

@@ -21,10 +21,15 @@ const (
 
 // OpenSession binds a subject to a space and an environment and returns the session with its
 // token, which is shown this once. Only principals call it: operators and administrators, and
-// others as far as an environment grant goes (S19). The session's fields never change.
+// others as far as an environment grant goes, and no longer (S19). The session's fields never
+// change.
 func (s *Service) OpenSession(ctx context.Context, p session.Principal, r SessionRequest) (sess session.Session, token string, err error) {
 	in := intent{by: p, op: OpSessionOpen, org: r.Org, fields: []string{"subject", "user", "space", "environment", "files", "clearance", "expires"}}
-	in.may = func(st *state) error { return st.mayOpen(p, r, s.clock()) }
+	var latest *time.Time
+	in.may = func(st *state) (err error) {
+		latest, err = st.mayOpen(p, r, s.clock())
+		return err
+	}
 	err = s.apply(ctx, in, func(st *state) (*change, error) {
 		o := st.orgs[r.Org]
 		if o == nil {
@@ -33,6 +38,12 @@ func (s *Service) OpenSession(ctx context.Context, p session.Principal, r Sessio
 		now := s.clock().UTC()
 		if sess, err = s.bind(st, o, p, r, now); err != nil {
 			return nil, err
+		}
+		if latest != nil && sess.Expires.After(*latest) {
+			if r.Expires != nil {
+				return nil, abi.Errorf(abi.CodeInvalidRequest, "the environment grant ends before that").At("/expires")
+			}
+			sess.Expires = latest.UTC()
 		}
 		if s.live.count(r.Org, s.maxSessions, now) >= s.maxSessions {
 			return nil, abi.Errorf(abi.CodeQuotaExceeded, "the organisation has %d sessions open, which is the limit", s.maxSessions)
@@ -49,24 +60,29 @@ func (s *Service) OpenSession(ctx context.Context, p session.Principal, r Sessio
 }
 
 // mayOpen is the role, or an environment grant for exactly this principal, subject and
-// environment.
-func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) error {
-	refused := Allowed(p, OpSessionOpen, r.Org)
-	if refused == nil {
-		return nil
+// environment. latest is when the last such grant ends, nil when nothing limits the session.
+func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (latest *time.Time, refused error) {
+	refused = Allowed(p, OpSessionOpen, r.Org)
+	o := st.orgs[r.Org]
+	if refused == nil || o == nil || p.Org != r.Org {
+		return nil, refused
 	}
-	if o := st.orgs[r.Org]; o != nil && p.Org == r.Org {
-		env := r.Environment
-		if env == "" {
-			env = o.spaces[or(r.Space, RootSpace)].Kind.Environment()
+	env := r.Environment
+	if env == "" {
+		env = o.spaces[or(r.Space, RootSpace)].Kind.Environment()
+	}
+	for id, g := range o.environments {
+		if _, revoked := o.revoked[id]; revoked || g.Principal != p.ID || g.Subject != r.Subject || g.Environment != env || !grant.Active(g.Expires, now) {
+			continue
 		}
-		for id, g := range o.environments {
-			if _, revoked := o.revoked[id]; !revoked && g.Principal == p.ID && g.Subject == r.Subject && g.Environment == env && grant.Active(g.Expires, now) {
-				return nil
-			}
+		if g.Expires == nil {
+			return nil, nil
+		}
+		if latest == nil || g.Expires.After(*latest) {
+			latest, refused = g.Expires, nil
 		}
 	}
-	return refused
+	return latest, refused
 }
 
 func or(s, otherwise string) string {
