@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,14 +38,20 @@ func (e *Env) remove(path string) error {
 	return err
 }
 
-// token prints an object whose token is shown once, or saves the token and prints the object.
-func (e *Env) token(path string, in any, save string) error {
-	res, err := e.conn.admin(e.ctx, http.MethodPost, path+e.orgQuery(), in)
+// token prints an object whose token is shown once, or saves the token and prints the object. The
+// file is made first: a token that could not be kept would be one that nobody has.
+func (e *Env) token(path string, in any, save string) (err error) {
+	if save == "" {
+		return e.send(http.MethodPost, path, in)
+	}
+	file, err := newTokenFile(save)
 	if err != nil {
 		return err
 	}
-	if save == "" {
-		return e.show(res.body, nil)
+	defer func() { err = errors.Join(err, file.close()) }()
+	res, err := e.conn.admin(e.ctx, http.MethodPost, path+e.orgQuery(), in)
+	if err != nil {
+		return err
 	}
 	var out struct {
 		Token string          `json:"token"`
@@ -53,7 +60,7 @@ func (e *Env) token(path string, in any, save string) error {
 	if err := json.Unmarshal(res.body, &out); err != nil {
 		return fmt.Errorf("the answer does not decode: %w", err)
 	}
-	if err := saveToken(save, out.Token); err != nil {
+	if err := file.keep(out.Token); err != nil {
 		return fmt.Errorf("the token could not be saved, and is not shown again: %w", err)
 	}
 	return e.show(out.Of, nil)
@@ -108,7 +115,9 @@ type SessionShowCmd struct {
 }
 
 // Run prints one session.
-func (c *SessionShowCmd) Run(e *Env) error { return e.send(http.MethodGet, "/v1/sessions/"+c.ID, nil) }
+func (c *SessionShowCmd) Run(e *Env) error {
+	return e.send(http.MethodGet, "/v1/sessions/"+url.PathEscape(c.ID), nil)
+}
 
 // SessionListCmd lists.
 type SessionListCmd struct{ Page }
@@ -125,7 +134,7 @@ type SessionCloseCmd struct {
 
 // Run closes one session.
 func (c *SessionCloseCmd) Run(e *Env) error {
-	return e.send(http.MethodDelete, "/v1/sessions/"+c.ID, nil)
+	return e.send(http.MethodDelete, "/v1/sessions/"+url.PathEscape(c.ID), nil)
 }
 
 // GrantCmd is the noun grant.
@@ -175,7 +184,9 @@ type GrantRevokeCmd struct {
 }
 
 // Run revokes one grant.
-func (c *GrantRevokeCmd) Run(e *Env) error { return e.send(http.MethodDelete, "/v1/grants/"+c.ID, nil) }
+func (c *GrantRevokeCmd) Run(e *Env) error {
+	return e.send(http.MethodDelete, "/v1/grants/"+url.PathEscape(c.ID), nil)
+}
 
 // EnvCmd is the noun env.
 type EnvCmd struct {
@@ -200,7 +211,7 @@ type EnvShowCmd struct {
 
 // Run prints one environment.
 func (c *EnvShowCmd) Run(e *Env) error {
-	return e.send(http.MethodGet, "/v1/environments/"+c.Slug, nil)
+	return e.send(http.MethodGet, "/v1/environments/"+url.PathEscape(c.Slug), nil)
 }
 
 // EnvLimitCmd sets limits.
@@ -211,7 +222,7 @@ type EnvLimitCmd struct {
 
 // Run changes the named limits.
 func (c *EnvLimitCmd) Run(e *Env) error {
-	return e.put("/v1/environments/"+c.Slug, map[string]any{"limits": c.Limits})
+	return e.put("/v1/environments/"+url.PathEscape(c.Slug), map[string]any{"limits": c.Limits})
 }
 
 // EnvOverrideCmd tightens.
@@ -229,7 +240,7 @@ func (c *EnvOverrideCmd) Run(e *Env) error {
 			Revision    uint64 `json:"revision"`
 		} `json:"items"`
 	}
-	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/orgs/"+e.conn.Org+"/overrides", nil)
+	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/orgs/"+url.PathEscape(e.conn.Org)+"/overrides", nil)
 	if err != nil {
 		return err
 	}
@@ -246,7 +257,7 @@ func (c *EnvOverrideCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPut, "/v1/orgs/"+e.conn.Org+"/overrides/"+c.Slug, header, body)
+	res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPut, "/v1/orgs/"+url.PathEscape(e.conn.Org)+"/overrides/"+url.PathEscape(c.Slug), header, body)
 	if err != nil {
 		return err
 	}
@@ -318,7 +329,7 @@ func (c *SecretPutCmd) Run(e *Env) error {
 	if !json.Valid(uses) {
 		return usagef("--uses is not JSON")
 	}
-	return e.put("/v1/secrets/"+c.Name, map[string]any{
+	return e.put("/v1/secrets/"+url.PathEscape(c.Name), map[string]any{
 		"value": strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r"), "uses": json.RawMessage(uses),
 	})
 }
@@ -337,7 +348,7 @@ type SecretRemoveCmd struct {
 }
 
 // Run removes under the version the server shows.
-func (c *SecretRemoveCmd) Run(e *Env) error { return e.remove("/v1/secrets/" + c.Name) }
+func (c *SecretRemoveCmd) Run(e *Env) error { return e.remove("/v1/secrets/" + url.PathEscape(c.Name)) }
 
 // EndpointCmd is the noun endpoint.
 type EndpointCmd struct {
@@ -369,7 +380,7 @@ func (c *EndpointPutCmd) Run(e *Env) error {
 	if c.Label != "" {
 		in["label"] = c.Label
 	}
-	return e.put("/v1/endpoints/"+c.Name, in)
+	return e.put("/v1/endpoints/"+url.PathEscape(c.Name), in)
 }
 
 // EndpointListCmd lists.
@@ -386,7 +397,9 @@ type EndpointRemoveCmd struct {
 }
 
 // Run removes under the version the server shows.
-func (c *EndpointRemoveCmd) Run(e *Env) error { return e.remove("/v1/endpoints/" + c.Name) }
+func (c *EndpointRemoveCmd) Run(e *Env) error {
+	return e.remove("/v1/endpoints/" + url.PathEscape(c.Name))
+}
 
 // TokenCmd is the noun token.
 type TokenCmd struct {
@@ -426,7 +439,9 @@ type TokenRevokeCmd struct {
 }
 
 // Run revokes one token.
-func (c *TokenRevokeCmd) Run(e *Env) error { return e.send(http.MethodDelete, "/v1/tokens/"+c.ID, nil) }
+func (c *TokenRevokeCmd) Run(e *Env) error {
+	return e.send(http.MethodDelete, "/v1/tokens/"+url.PathEscape(c.ID), nil)
+}
 
 // refusedModule prints why an upload was refused before the refusal itself is reported.
 func refusedModule(e *Env, err error) error {

@@ -103,7 +103,9 @@ type AuditShowCmd struct {
 }
 
 // Run prints one row.
-func (c *AuditShowCmd) Run(e *Env) error { return e.send(http.MethodGet, "/v1/audit/"+c.ID, nil) }
+func (c *AuditShowCmd) Run(e *Env) error {
+	return e.send(http.MethodGet, "/v1/audit/"+url.PathEscape(c.ID), nil)
+}
 
 // AuditHeadCmd prints the head.
 type AuditHeadCmd struct{}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -114,7 +115,7 @@ func (c *BiomeInstallCmd) Run(e *Env) error {
 		var b struct {
 			Digest string `json:"digest"`
 		}
-		if err := e.get("/v1/biomes/"+c.Name, &b); err != nil {
+		if err := e.get("/v1/biomes/"+url.PathEscape(c.Name), &b); err != nil {
 			return err
 		}
 		digest = b.Digest
@@ -123,7 +124,7 @@ func (c *BiomeInstallCmd) Run(e *Env) error {
 	for i, slug := range c.Environment {
 		envs[i] = string(abi.MakeEnvironmentRef(slug))
 	}
-	return e.put("/v1/installs/"+c.Name, map[string]any{
+	return e.put("/v1/installs/"+url.PathEscape(c.Name), map[string]any{
 		"digest": digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
 	})
 }
@@ -145,7 +146,7 @@ type BiomeShowCmd struct {
 
 // Run prints the biome's record, and its install grant when there is one.
 func (c *BiomeShowCmd) Run(e *Env) error {
-	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+c.Name+e.orgQuery(), nil)
+	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+url.PathEscape(c.Name)+e.orgQuery(), nil)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (c *BiomeShowCmd) Run(e *Env) error {
 		return err
 	}
 	var no *denied
-	res, err = e.conn.admin(e.ctx, http.MethodGet, "/v1/installs/"+c.Name+e.orgQuery(), nil)
+	res, err = e.conn.admin(e.ctx, http.MethodGet, "/v1/installs/"+url.PathEscape(c.Name)+e.orgQuery(), nil)
 	switch {
 	case asDenied(err, &no) && no.status == http.StatusNotFound:
 		_, err = fmt.Fprintln(e.stdout, "not installed: callable in sandbox only")
@@ -181,12 +182,12 @@ type BiomeEnableCmd struct {
 func (c *BiomeEnableCmd) Run(e *Env) error { return e.setDisabled(c.Name, "enable") }
 
 func (e *Env) setDisabled(name, verb string) error {
-	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+name+e.orgQuery(), nil)
+	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+url.PathEscape(name)+e.orgQuery(), nil)
 	if err != nil {
 		return err
 	}
 	header := http.Header{"If-Match": {res.header.Get("ETag")}}
-	if res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes/"+name+"/"+verb+e.orgQuery(), header, nil); err != nil {
+	if res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes/"+url.PathEscape(name)+"/"+verb+e.orgQuery(), header, nil); err != nil {
 		return err
 	}
 	return e.show(res.body, nil)

@@ -59,7 +59,7 @@ func (e errQuiet) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
 // Run parses args, runs one command and returns the exit code. It writes results to stdout
 // and everything else to stderr.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var cli CLI
 	exited := -1
 	parser, err := kong.New(&cli,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -138,17 +139,35 @@ func asDenied(err error, target **denied) bool {
 	return ok
 }
 
-// saveToken writes a token where only its owner can read it.
-func saveToken(path, token string) error {
+// tokenFile is a new file that only its owner can read. It is gone again unless a token was kept
+// in it.
+type tokenFile struct {
+	f    *os.File
+	kept bool
+}
+
+// newTokenFile makes the file; one that is there is left as it is.
+func newTokenFile(path string) (*tokenFile, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := f.WriteString(token + "\n"); err != nil {
-		f.Close()
-		return err
+	return &tokenFile{f: f}, nil
+}
+
+func (t *tokenFile) keep(token string) error {
+	_, err := t.f.WriteString(token + "\n")
+	err = errors.Join(err, t.f.Sync())
+	t.kept = err == nil
+	return err
+}
+
+func (t *tokenFile) close() error {
+	err := t.f.Close()
+	if !t.kept {
+		err = errors.Join(err, os.Remove(t.f.Name()))
 	}
-	return f.Close()
+	return err
 }
 
 func expiry(d time.Duration) *time.Time {
