@@ -109,17 +109,16 @@ type head struct {
 	trace          string
 	route          string // the pattern that matched
 	unknown        string // an Ecotone-* header that the contract does not name
+	version        string // of HTTP
 }
 
 func (s *Server) readHead(ctx *fasthttp.RequestCtx) head {
-	h := head{facts: guard.Facts{Host: string(ctx.Host())}}
+	h := head{facts: guard.Facts{Host: string(ctx.Host())}, version: string(ctx.Request.Header.Protocol())}
 	for k, v := range ctx.Request.Header.All() {
 		key, value := string(k), string(v)
 		switch strings.ToLower(key) {
 		case "authorization":
 			h.authorization = append(h.authorization, value)
-		case "content-type":
-			h.contentType = append(h.contentType, value)
 		case "origin":
 			h.facts.Origin = append(h.facts.Origin, value)
 		case "sec-fetch-site":
@@ -138,14 +137,23 @@ func (s *Server) readHead(ctx *fasthttp.RequestCtx) head {
 			if strings.HasPrefix(strings.ToLower(key), "ecotone-") {
 				h.unknown = key
 			}
-			for _, f := range guard.ForwardingHeaders {
-				if strings.EqualFold(f, key) {
-					h.facts.Forwarded = true
-				}
-			}
+			h.facts.Forwarded = h.facts.Forwarded || guard.Forwards(key)
 		}
 	}
+	h.contentType = contentTypes(ctx.Request.Header.RawHeaders())
 	return h
+}
+
+// contentTypes finds every Content-Type: the parsed head knows only the last one.
+func contentTypes(raw []byte) []string {
+	var out []string
+	for line := range bytes.Lines(raw) {
+		name, value, found := bytes.Cut(line, []byte(":"))
+		if found && bytes.EqualFold(name, []byte("Content-Type")) {
+			out = append(out, string(bytes.TrimSpace(value)))
+		}
+	}
+	return out
 }
 
 // route is one operation of the data plane. The table is the whole surface: everything not
@@ -239,6 +247,8 @@ func (r *route) match(path string) (string, bool) {
 // (X27: the environment cannot be named), a query, a doubled credential, a foreign body type.
 func (s *Server) checkHead(ctx *fasthttp.RequestCtx, h *head, r *route) *abi.Error {
 	switch {
+	case h.version != "HTTP/1.1" && h.version != "HTTP/1.0":
+		return abi.Errorf(abi.CodeInvalidRequest, "the data plane speaks HTTP/1.1")
 	case h.idempotency:
 		return abi.Errorf(abi.CodeIdempotencyUnbuilt, "Idempotency-Key is not supported yet")
 	case h.unknown != "":

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,13 +24,23 @@ type Facts struct {
 	Origin    []string // every Origin header, as sent
 	FetchSite string   // Sec-Fetch-Site
 	Nonce     []string // every hairpin header
-	Forwarded bool     // any header of a reverse proxy is present; see [ForwardingHeaders]
+	Forwarded bool     // a header of a reverse proxy is present; see [Forwards]
 }
 
-// ForwardingHeaders are those that a reverse proxy adds. A development session is refused
-// when one is present: behind a proxy, everyone is loopback (S19).
-var ForwardingHeaders = []string{
-	"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via", "Cf-Connecting-Ip", "True-Client-Ip",
+// forwarding are the headers that reverse proxies add, beside all that begin with X-Forwarded-.
+var forwarding = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
+	"Cf-Connecting-Ip", "Cf-Ray", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip",
+}
+
+// Forwards reports whether a header of this name says that a reverse proxy is in front. A
+// development session is refused when one is present: behind a proxy, everyone is loopback (S19).
+func Forwards(name string) bool {
+	const prefix = "X-Forwarded-"
+	if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+		return true
+	}
+	return slices.ContainsFunc(forwarding, func(f string) bool { return strings.EqualFold(f, name) })
 }
 
 // Guard is one listener's expectations. It is immutable and safe for concurrent use.

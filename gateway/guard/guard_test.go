@@ -2,6 +2,7 @@ package guard
 
 import (
 	"net"
+	"net/http"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -43,5 +44,25 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// S19: every header that a proxy in front would add is known as one, however it is spelled.
+func TestForwards(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Forwarded": true, "x-forwarded-for": true, "X-FORWARDED-SERVER": true, "X-Forwarded-Port": true, "via": true, "X-Real-IP": true,
+		"X-Forwarded-": false, "X-Forwarding": false, "Host": false, "Ecotone-Classification": false, "": false,
+	} {
+		if Forwards(name) != want {
+			t.Errorf("Forwards(%q) is not %v", name, want)
+		}
+	}
+	r, _ := http.NewRequest("GET", "http://localhost:8180/", nil)
+	if FromHTTP(r, "N").Forwarded {
+		t.Error("a plain request is forwarded")
+	}
+	r.Header.Set("X-Forwarded-Server", "proxy")
+	if !FromHTTP(r, "N").Forwarded {
+		t.Error("a forwarded request is plain")
 	}
 }

@@ -8,10 +8,8 @@ func FromHTTP(r *http.Request, nonceHeader string) Facts {
 		Host: r.Host, Origin: r.Header.Values("Origin"), FetchSite: r.Header.Get("Sec-Fetch-Site"),
 		Nonce: r.Header.Values(nonceHeader),
 	}
-	for _, h := range ForwardingHeaders {
-		if len(r.Header.Values(h)) > 0 {
-			f.Forwarded = true
-		}
+	for name := range r.Header {
+		f.Forwarded = f.Forwarded || Forwards(name)
 	}
 	return f
 }

@@ -49,9 +49,14 @@ func loadKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// writeToken leaves a token for the operator, who is the only one that can read it.
+// writeToken leaves a token for the operator, who is the only one that can read it. A file that is
+// there, of a start that did not come to its end, makes room: its mode, or what it links to, may be
+// somebody else's.
 func writeToken(path, token string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
