@@ -19,8 +19,11 @@ import (
 	"github.com/ecotone-dev/ecotone/host/compile"
 )
 
-// childEnv holds the data directory in the process that serves.
-const childEnv = "ECOTONE_CRASH_CHILD"
+// Variables of the process that serves.
+const (
+	childEnv = "ECOTONE_CRASH_CHILD" // its data directory
+	diskEnv  = "ECOTONE_CRASH_DISK"  // a file that is there once the disk is full
+)
 
 func TestMain(m *testing.M) {
 	compile.RunIfChild()
@@ -37,7 +40,6 @@ func TestMain(m *testing.M) {
 // serve is what `ecotone serve --egress-loopback` does, on free ports. It ends with its standard
 // input, which the test holds: however the test ends, no server stays behind.
 func serve(dir string) error {
-	signal.Ignore(syscall.SIGXFSZ) // a test takes the disk away with RLIMIT_FSIZE
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	go func() {
@@ -47,10 +49,24 @@ func serve(dir string) error {
 	s, err := server.Open(ctx, server.Options{
 		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		EgressLoopback: true, Limits: abi.DefaultLimits(), DrainTimeout: 10 * time.Second,
-		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)), DiskFree: diskFree(os.Getenv(diskEnv)),
 	})
 	if err != nil {
 		return err
 	}
 	return s.Run(ctx, os.Stdout)
+}
+
+// diskFree is a disk with room, until full is there. A real disk would be full for the tests that
+// run beside this one too.
+func diskFree(full string) func(string) (uint64, error) {
+	if full == "" {
+		return nil
+	}
+	return func(string) (uint64, error) {
+		if _, err := os.Stat(full); err == nil {
+			return uint64(abi.LimitDiskReserve.Info().Default) - 1, nil
+		}
+		return 1 << 40, nil
+	}
 }

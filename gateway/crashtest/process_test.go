@@ -31,6 +31,9 @@ type process struct {
 // patience bounds what the tests wait for; nothing depends on how long it really takes.
 const patience = 60 * time.Second
 
+// fullDisk is the file that makes the disk of a data directory full.
+func fullDisk(dir string) string { return dir + ".full" }
+
 // launch starts a server and does not wait until it serves.
 func launch(t testing.TB, dir string) *process {
 	t.Helper()
@@ -39,7 +42,7 @@ func launch(t testing.TB, dir string) *process {
 		t.Fatal(err)
 	}
 	p := &process{t: t, cmd: exec.Command(exe), ready: make(chan struct{}), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	p.cmd.Env = append(os.Environ(), childEnv+"="+dir, diskEnv+"="+fullDisk(dir))
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = patience
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
