@@ -82,7 +82,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "ecotone: error: %v\nhint: ecotone --help lists commands and flags\n", err)
 		return exitUsage
 	}
-	env := &Env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, json: cli.Output == "json", conn: &cli.Connection}
+	env := &Env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: &plainWriter{to: stderr}, json: cli.Output == "json", conn: &cli.Connection}
+	if !env.json { // with it, what is printed is for a program, byte for byte
+		env.stdout = &plainWriter{to: stdout}
+	}
 	return report(env, kctx.Run(env))
 }
 
