@@ -3,6 +3,7 @@
 package scan
 
 import (
+	"bytes"
 	"encoding/hex"
 	"unsafe"
 )
@@ -41,17 +42,19 @@ func contains(needle []byte) bool {
 	memory := unsafe.Slice((*byte)(unsafe.Pointer(uintptr(low))), Size()-low)
 	last := len(memory) - len(needle)
 	first := needle[0] ^ Mask
-next:
 	for at := 0; at <= last; at++ {
-		if memory[at] != first {
-			continue
+		skip := bytes.IndexByte(memory[at:last+1], first)
+		if skip < 0 {
+			return false
 		}
-		for j := 1; j < len(needle); j++ {
-			if memory[at+j]^Mask != needle[j] {
-				continue next
-			}
+		at += skip
+		j := 1
+		for j < len(needle) && memory[at+j]^Mask == needle[j] {
+			j++
 		}
-		return true
+		if j == len(needle) {
+			return true
+		}
 	}
 	return false
 }
