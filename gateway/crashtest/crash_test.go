@@ -126,6 +126,7 @@ func TestKill(t *testing.T) {
 	w.tailCut(p)
 	p.stop()
 	w.verify()
+	w.codeGone(all[0])
 }
 
 // ledgerIsGone: the read ledger is the running process's, so that a file which was written before
@@ -195,5 +196,36 @@ func (w *world) tailCut(p *process) {
 	}
 	if verify(shorter, nil) {
 		w.t.Error("a log that lost a byte verifies")
+	}
+}
+
+// codeGone: a server that finds its compiled code gone or damaged says that it is not ready for the
+// module, makes the code again, and answers as before. S14.
+func (w *world) codeGone(id string) {
+	w.t.Helper()
+	for name, damage := range map[string]func(path string) error{
+		"gone":      os.Remove,
+		"truncated": func(path string) error { return os.Truncate(path, 100) },
+	} {
+		files, err := filepath.Glob(filepath.Join(w.dir, "cache", "*"))
+		if err != nil || len(files) == 0 {
+			w.t.Fatalf("no compiled code: %v", err)
+		}
+		for _, f := range files {
+			if err := damage(f); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		p := start(w.t, w.dir)
+		for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			r, err := w.invoke(p, refKV, id)
+			if err == nil && r.status == http.StatusOK {
+				break
+			}
+			if err != nil || r.status != http.StatusServiceUnavailable || time.Now().After(end) {
+				w.t.Fatalf("%s: %v %d %s", name, err, r.status, r.body)
+			}
+		}
+		p.stop()
 	}
 }
