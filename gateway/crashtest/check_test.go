@@ -151,42 +151,6 @@ func (w *world) holdWrites(p *process, ids []string) {
 	wg.Wait()
 }
 
-// holdAdmin: acknowledged grants, revocations and secrets are there.
-func (w *world) holdAdmin(p *process) {
-	w.t.Helper()
-	grants, secrets := map[string]bool{}, map[string]bool{}
-	w.each(p, "/v1/grants", func(item json.RawMessage) {
-		var g struct {
-			ID      string          `json:"id"`
-			Revoked json.RawMessage `json:"revoked"`
-		}
-		if err := json.Unmarshal(item, &g); err != nil {
-			w.t.Fatal(err)
-		}
-		grants[g.ID] = len(g.Revoked) > 0 && string(g.Revoked) != "null" && string(g.Revoked) != "false"
-	})
-	w.each(p, "/v1/secrets", func(item json.RawMessage) {
-		var s struct {
-			Name string `json:"name"`
-		}
-		if err := json.Unmarshal(item, &s); err != nil {
-			w.t.Fatal(err)
-		}
-		secrets[s.Name] = true
-	})
-	for id, revoked := range w.grants {
-		is, there := grants[id]
-		if !there || (revoked && !is) {
-			w.t.Errorf("grant %s was acknowledged (revoked: %v); it is there: %v, revoked: %v", id, revoked, there, is)
-		}
-	}
-	for name := range w.secrets {
-		if !secrets[name] {
-			w.t.Errorf("secret %s was acknowledged and is not there", name)
-		}
-	}
-}
-
 // each walks a listing to its end.
 func (w *world) each(p *process, list string, f func(json.RawMessage)) {
 	w.t.Helper()

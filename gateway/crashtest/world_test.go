@@ -29,8 +29,7 @@ type world struct {
 	done       map[string]string // invocation → id, answered 200
 	failed     map[string]string // invocation → code, answered with a problem
 	unrecorded int               // answered with AUDIT_UNAVAILABLE
-	grants     map[string]bool   // acknowledged; true: its revocation too
-	secrets    map[string]bool
+	acked      acked
 	heads      [][]byte // fetched while it served, in order
 	fresh      []string // ids answered since the last check
 	rows       map[string]audit.Row
@@ -43,7 +42,7 @@ func newWorld(t testing.TB) (*world, *process) {
 	t.Helper()
 	w := &world{
 		t: t, dir: filepath.Join(t.TempDir(), "data"), origin: newOrigin(t), done: map[string]string{}, failed: map[string]string{},
-		grants: map[string]bool{}, secrets: map[string]bool{}, rows: map[string]audit.Row{}, byID: map[string]string{},
+		acked: newAcked(), rows: map[string]audit.Row{}, byID: map[string]string{},
 	}
 	p := start(t, w.dir)
 	token, err := os.ReadFile(filepath.Join(w.dir, "operator.token"))
@@ -186,8 +185,8 @@ func (w *world) load(p *process, answered func(n int)) {
 		})
 	}
 	wg.Go(func() {
-		for range adminTurns {
-			if err := w.administer(p); err != nil {
+		for turn := range adminTurns {
+			if err := w.administer(p, turn); err != nil {
 				w.lost(p, err)
 				return
 			}
@@ -204,61 +203,4 @@ func (w *world) lost(p *process, err error) {
 	case <-time.After(patience):
 		w.t.Errorf("the server lives and did not answer: %v", err)
 	}
-}
-
-// administer gives a grant, stores a secret, revokes every other grant, and keeps a head.
-func (w *world) administer(p *process) error {
-	id := newID()
-	r, err := send("POST", p.Admin+"/v1/grants", w.operator, []byte(`{"subject":"user:u`+id+`","capability":"`+refDo+`","environment":"environment:project"}`))
-	if err != nil {
-		return err
-	}
-	var g struct {
-		ID string `json:"id"`
-	}
-	if r.code() == string(abi.CodeAuditUnavailable) {
-		return nil
-	}
-	if r.status != http.StatusCreated || json.Unmarshal(r.body, &g) != nil {
-		w.t.Errorf("grant: %d %s", r.status, r.body)
-	}
-	w.mu.Lock()
-	w.grants[g.ID] = false
-	revoke := len(w.grants)%2 == 0
-	w.mu.Unlock()
-	if revoke {
-		if r, err = send("DELETE", p.Admin+"/v1/grants/"+g.ID, w.operator, nil); err != nil {
-			return err
-		}
-		if r.code() == string(abi.CodeAuditUnavailable) {
-			return nil
-		}
-		if r.status != http.StatusOK {
-			w.t.Errorf("revocation: %d %s", r.status, r.body)
-		}
-		w.mu.Lock()
-		w.grants[g.ID] = true
-		w.mu.Unlock()
-	}
-	name := "s" + id
-	r, err = send("PUT", p.Admin+"/v1/secrets/"+name, w.operator,
-		[]byte(`{"value":"a secret of `+id+`","uses":[{"kind":"header","header":"Authorization","endpoint":"origin"}]}`), "If-None-Match", "*")
-	if err != nil {
-		return err
-	}
-	if r.code() == string(abi.CodeAuditUnavailable) {
-		return nil
-	}
-	if r.status != http.StatusOK {
-		w.t.Errorf("secret: %d %s", r.status, r.body)
-	}
-	head, err := send("GET", p.Admin+"/v1/audit/head", w.operator, nil)
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.secrets[name] = true
-	w.heads = append(w.heads, head.body)
-	w.mu.Unlock()
-	return nil
 }
