@@ -49,6 +49,7 @@ type inspection struct {
 	refs     []reference
 	programs int
 	count    int
+	numbers  bool // something compares numbers
 }
 
 type reference struct {
@@ -221,6 +222,7 @@ func (in *inspection) value(n *node, name, here string, v any) *abi.Error {
 			n.weight += int64(len(list)) / 4
 		}
 	}
+	in.numbers = in.numbers || comparesNumbers(name, v)
 	if !numbersInRange(v) {
 		return invalid(here, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent)
 	}
@@ -271,6 +273,19 @@ func (in *inspection) resolve(ref string) (*node, *abi.Error) {
 		return n, nil
 	}
 	return nil, invalid("", "the reference %s leads to no schema", abi.Quote(ref))
+}
+
+// comparesNumbers reports whether a keyword looks at the value of a number, and not only at its
+// being one.
+func comparesNumbers(name string, v any) bool {
+	switch name {
+	case "const", "enum", "uniqueItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
+		return true
+	case "type":
+		list, _ := v.([]any)
+		return v == "integer" || slices.Contains(list, any("integer"))
+	}
+	return false
 }
 
 // numbersInRange bounds the numbers of a value. They are compared exactly, and an exact 1e999999999

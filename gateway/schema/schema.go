@@ -25,6 +25,7 @@ const maxCopies = 4
 type Schema struct {
 	doc   any // closed, with a mark on every node
 	nodes []*node
+	exact bool // numbers are compared, so they must be of a size that can be compared exactly
 
 	free  chan *machine
 	mu    sync.Mutex
@@ -61,7 +62,7 @@ func Compile(raw []byte) (*Schema, error) {
 		delete(root.object, "$schema")
 	}
 	in.closeObjects()
-	s := &Schema{doc: doc, nodes: in.nodes, free: make(chan *machine, maxCopies), names: map[string]string{}}
+	s := &Schema{doc: doc, nodes: in.nodes, exact: in.numbers, free: make(chan *machine, maxCopies), names: map[string]string{}}
 	for i, n := range s.nodes {
 		mark := "node " + itoa(i)
 		n.object["format"] = mark
@@ -236,7 +237,8 @@ func (s *Schema) acquire() (*machine, error) {
 // Validate reports whether input, a JSON document, satisfies the schema. It first refuses what is not
 // exactly one JSON value without duplicate keys, with INVALID_JSON (PF-A9). What does not satisfy the schema is
 // INPUT_SCHEMA_VIOLATION: the message lists up to [MaxReasons] places and what is wrong there,
-// the pointer is the first place; values are never repeated.
+// the pointer is the first place; values are never repeated. A number is held to what can be
+// compared exactly only where the schema compares numbers; elsewhere it is not looked at.
 func (s *Schema) Validate(input []byte) error {
 	if err := abi.CheckJSON(input, abi.StrictMaxDepth); err != nil {
 		return err
@@ -245,7 +247,7 @@ func (s *Schema) Validate(input []byte) error {
 	if err != nil {
 		return abi.Errorf(abi.CodeInvalidJSON, "the document does not decode: %w", err)
 	}
-	if at, ok := numberPlace(v, ""); !ok {
+	if at, ok := numberPlace(v, ""); s.exact && !ok {
 		return abi.Errorf(abi.CodeInputSchema, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent).At(clip(at))
 	}
 	m, err := s.acquire()

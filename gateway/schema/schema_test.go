@@ -240,9 +240,16 @@ func TestInputDocument(t *testing.T) {
 	for in, at := range map[string]string{
 		`{"n":[1,1e999999999]}`: "/n/1", `{"n":1e-400}`: "/n", `{"n":` + strings.Repeat("9", 65) + `}`: "/n",
 	} {
-		open := mustCompile(t, `{}`)
-		if e := abi.AsError(open.Validate([]byte(in))); e == nil || e.Code != abi.CodeInputSchema || e.Pointer != at {
-			t.Errorf("%.40q: %v", in, e)
+		for _, comparing := range []string{`{"properties":{"m":{"const":1}}}`, `{"properties":{"m":{"type":["integer","null"]}}}`, `{"$defs":{"a":{"minimum":1}}}`, `{"uniqueItems":true}`} {
+			if e := abi.AsError(mustCompile(t, comparing).Validate([]byte(in))); e == nil || e.Code != abi.CodeInputSchema || e.Pointer != at {
+				t.Errorf("%.40q: %v", in, e)
+			}
+		}
+		// Where nothing compares numbers, they are none of the schema's business.
+		for _, open := range []string{`{}`, `true`, `{"items":{"type":"number"}}`} {
+			if err := mustCompile(t, open).Validate([]byte(in)); err != nil {
+				t.Errorf("%.40q against %s: %v", in, open, err)
+			}
 		}
 	}
 }
