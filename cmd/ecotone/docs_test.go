@@ -10,8 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// docs/cli.md names every command the program has, and none it has not; every flag it shows for a
-// command is one of that command's.
+// docs/cli.md names every command, flag and variable the program has, and no command it has not; every
+// flag it shows for a command is one of that command's.
 func TestDocumentedCommands(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
@@ -51,6 +51,20 @@ func TestDocumentedCommands(t *testing.T) {
 	for command := range nodes {
 		if !documented[command] {
 			t.Errorf("%s is not in docs/cli.md", command)
+		}
+	}
+	for command, n := range nodes {
+		for _, group := range n.AllFlags(true) {
+			for _, f := range group {
+				if f.Name != "help" && !regexp.MustCompile("--"+f.Name+`\b[^-]|-`+string(f.Short)+" ").Match(raw) {
+					t.Errorf("%s --%s is not in docs/cli.md", command, f.Name)
+				}
+				for _, env := range f.Envs {
+					if !strings.Contains(string(raw), "`"+env+"`") {
+						t.Errorf("%s of --%s is not in docs/cli.md", env, f.Name)
+					}
+				}
+			}
 		}
 	}
 	if len(nodes) < 30 {

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/biomes/build"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
@@ -32,8 +33,25 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: the real command against real servers, each a process. Beside
 // testscript's own commands there are those of scriptCommands.
 func TestScripts(t *testing.T) {
+	root, err := build.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Scripts have no home; what the Go tool keeps there is named to it.
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := strings.Split(string(out), "\n")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true, RequireUniqueNames: true, Cmds: scriptCommands,
+		Setup: func(e *testscript.Env) error {
+			for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY"} {
+				e.Setenv(name, kept[i])
+			}
+			e.Setenv("ROOT", root)
+			return nil
+		},
 	})
 }
 
