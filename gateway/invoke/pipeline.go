@@ -241,7 +241,9 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 	}
 	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
 	defer cancel()
-	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log}))
+	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{
+		Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log, Parent: boundary.From(ctx),
+	}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o)
 	return o

@@ -117,18 +117,36 @@ func (c *call) admit(ctx context.Context) *abi.Error {
 	return c.withinCalls()
 }
 
-// withinCalls holds the invocation to its number of host calls.
+// withinCalls holds the invocation to its number of host calls, and to what those above it have
+// left. Calls in the grace are not theirs: a child cannot take away their last words.
 func (c *call) withinCalls() *abi.Error {
 	inv, most := c.inv, c.inv.limits.Get(abi.LimitHostCalls)
-	grace := inv.used.calls <= most+callGrace
-	if inv.used.calls <= most || (c.handler.answers && grace) {
+	used := inv.used.calls + inv.below.calls
+	grace := used <= most+callGrace
+	switch {
+	case used > most && !grace:
+		inv.finish(exhausted(most))
+		return inv.over
+	case used > most && !c.handler.answers:
+		return exhausted(most)
+	case used > most:
 		return nil
 	}
-	err := abi.Errorf(abi.CodeHostCallLimit, "the invocation used up its %d host calls", most)
-	if !grace {
-		inv.finish(err)
+	if inv.parent == nil {
+		return nil
 	}
-	return err
+	if err := inv.parent.affords(hostCalls, 1, abi.LimitHostCalls); err != nil {
+		if c.handler.answers {
+			return nil
+		}
+		return err
+	}
+	inv.charge(hostCalls, 1)
+	return nil
+}
+
+func exhausted(most int64) *abi.Error {
+	return abi.Errorf(abi.CodeHostCallLimit, "the invocation used up its %d host calls", most)
 }
 
 func (c *call) aboveReach() *abi.Error {

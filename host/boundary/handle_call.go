@@ -69,7 +69,7 @@ func randomBudget(c *call) *abi.Error {
 	if _, ok := c.mem.Read(ptr, n); !ok {
 		return abi.Errorf(abi.CodePointer, "%d bytes at %d lie outside the guest's memory", n, ptr)
 	}
-	return c.inv.spend(&c.inv.used.random, int64(n), abi.LimitRandomBytes)
+	return c.inv.spend(randomBytes, int64(n), abi.LimitRandomBytes)
 }
 
 func random(_ context.Context, c *call) (Result, error) {

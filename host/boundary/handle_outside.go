@@ -27,7 +27,7 @@ func childAllowed(c *call) *abi.Error {
 	case int64(len(spec.Chain)) >= c.inv.limits.Get(abi.LimitChildDepth):
 		return abi.Errorf(abi.CodeChildDepth, "invocations are nested at most %d deep", c.inv.limits.Get(abi.LimitChildDepth))
 	}
-	return c.inv.spend(&c.inv.used.children, 1, abi.LimitChildren)
+	return c.inv.spend(childrenMade, 1, abi.LimitChildren)
 }
 
 func invokeChild(ctx context.Context, c *call) (Result, error) {
@@ -53,7 +53,7 @@ func fetchAllowed(c *call) *abi.Error {
 	if req.Secret != "" && !slices.Contains(c.inv.authority.Spec().Secrets, req.Secret) {
 		return secretDenied()
 	}
-	return c.inv.spend(&c.inv.used.requests, 1, abi.LimitHTTPRequests)
+	return c.inv.spend(requestsSent, 1, abi.LimitHTTPRequests)
 }
 
 // place is what of a URL may be written down: not its user, query and fragment, which carry

@@ -19,6 +19,9 @@ type Spec struct {
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // nil: crypto/rand (PF-F17)
 	Log       *slog.Logger     // for faults of the host; nil discards
+	// Parent is the invocation that waits for this one, and whose budgets it spends too: by making
+	// children nobody gets more than they have. Nil for a caller's own. See [From].
+	Parent *Invocation
 }
 
 // Phase says what a guest may do now. The zero value lets it do nothing.
@@ -56,13 +59,23 @@ type Invocation struct {
 	guest    *GuestError
 	logs     guestLog
 	used     budgets
-	intent   bool // the durable intent is recorded
+	below    budgets     // what its children used, and theirs
+	parent   *Invocation // nil: none. Its guest waits, so that it is this goroutine's too
+	intent   bool        // the durable intent is recorded
 	lines    []Line
 	unlisted map[string]int64
 }
 
-// budgets counts what an invocation used up.
+// budgets counts what was used up.
 type budgets struct{ calls, random, children, requests int64 }
+
+// budget names one of the budgets.
+type budget func(*budgets) *int64
+
+func hostCalls(b *budgets) *int64    { return &b.calls }
+func randomBytes(b *budgets) *int64  { return &b.random }
+func childrenMade(b *budgets) *int64 { return &b.children }
+func requestsSent(b *budgets) *int64 { return &b.requests }
 
 // New makes the state of one invocation, in PhaseWaiting and at the authority's start label.
 func New(s Spec) *Invocation {
@@ -92,6 +105,7 @@ func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 		authority: s.Authority,
 		limits:    limits,
 		services:  s.Services,
+		parent:    s.Parent,
 		input:     s.Input,
 		clock:     s.Now,
 		random:    s.Random,
@@ -175,12 +189,31 @@ func (inv *Invocation) now() time.Time {
 	return inv.start.Add(inv.elapsed()).Truncate(inv.tick())
 }
 
-// spend takes n from the budget of a limit, or takes nothing and refuses with the limit's code.
-func (inv *Invocation) spend(used *int64, n int64, limit abi.Limit) *abi.Error {
-	row := limit.Info()
-	if most := inv.limits.Get(limit); n > most-*used {
-		return abi.Errorf(row.Code, "the invocation's %s are used up: %d of %d", row.Name, *used, most)
+// spend takes n from a budget of the invocation and of all above it, or takes nothing and refuses
+// with the limit's code.
+func (inv *Invocation) spend(of budget, n int64, limit abi.Limit) *abi.Error {
+	if err := inv.affords(of, n, limit); err != nil {
+		return err
 	}
-	*used += n
+	*of(&inv.used) += n
+	inv.charge(of, n)
 	return nil
+}
+
+// affords refuses when the invocation, or one above it, has less than n left.
+func (inv *Invocation) affords(of budget, n int64, limit abi.Limit) *abi.Error {
+	for up := inv; up != nil; up = up.parent {
+		row, most, used := limit.Info(), up.limits.Get(limit), *of(&up.used)+*of(&up.below)
+		if n > most-used {
+			return abi.Errorf(row.Code, "the invocation's %s are used up: %d of %d", row.Name, used, most)
+		}
+	}
+	return nil
+}
+
+// charge adds to what the invocations above this one have used through it.
+func (inv *Invocation) charge(of budget, n int64) {
+	for up := inv.parent; up != nil; up = up.parent {
+		*of(&up.below) += n
+	}
 }

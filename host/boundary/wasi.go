@@ -126,7 +126,7 @@ func wasiRandom(_ context.Context, w *wasiCall) int32 {
 	if _, ok := w.mem.Read(ptr, n); !ok {
 		return abi.WASIFault
 	}
-	if err := w.inv.spend(&w.inv.used.random, int64(n), abi.LimitRandomBytes); err != nil {
+	if err := w.inv.spend(randomBytes, int64(n), abi.LimitRandomBytes); err != nil {
 		w.inv.finish(err)
 		return abi.WASINotcap
 	}
