@@ -58,7 +58,7 @@ func TestDataTransport(t *testing.T) {
 	body := func(b string) string { return request(g, s, b) }
 	typed := func(contentType string) string { return edit("application/json", contentType) }
 	const any = abi.Code("any")
-	if r := sendRaw(t, g, g.Invoke, good); r == nil || r.Status != 200 || string(r.Body) != `{"n":1}` {
+	if r := sendRaw(t, g.Invoke, good); r == nil || r.Status != 200 || string(r.Body) != `{"n":1}` {
 		t.Fatalf("the request before it is spoilt: %+v", r)
 	}
 	for _, ok := range []string{
@@ -67,9 +67,9 @@ func TestDataTransport(t *testing.T) {
 	} {
 		c := dialRaw(t, g.Invoke)
 		_, _ = io.WriteString(c, ok)
-		r := readRaw(t, g, c)
+		r := readRaw(t, c)
 		if r != nil && r.Status == 100 {
-			r = readRaw(t, g, c)
+			r = readRaw(t, c)
 		}
 		if r == nil || r.Status != 200 {
 			t.Errorf("refused: %.120q: %+v", ok, r)
@@ -164,7 +164,7 @@ func TestDataTransport(t *testing.T) {
 		{"cut short", body(`{"a":`), abi.CodeInvalidJSON},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := sendRaw(t, g, g.Invoke, c.send)
+			r := sendRaw(t, g.Invoke, c.send)
 			if r == nil {
 				if c.want != any {
 					t.Error("no answer")
@@ -205,7 +205,7 @@ func TestDataOversized(t *testing.T) {
 		r = strings.Replace(r, "Content-Length: 0", length, 1)
 		return strings.Replace(r, s.Token, token, 1)
 	}
-	if r := sendRaw(t, g, g.Invoke, head(s.Token, "Content-Length: 1099511627776")); r == nil || r.Code() != abi.CodePayloadTooLarge {
+	if r := sendRaw(t, g.Invoke, head(s.Token, "Content-Length: 1099511627776")); r == nil || r.Code() != abi.CodePayloadTooLarge {
 		t.Errorf("by its length: %+v", r)
 	}
 	for _, c := range []struct {
@@ -222,7 +222,7 @@ func TestDataOversized(t *testing.T) {
 				}
 			}
 		}()
-		if r := readRaw(t, g, conn); r != nil && r.Code() != abi.CodePayloadTooLarge {
+		if r := readRaw(t, conn); r != nil && r.Code() != abi.CodePayloadTooLarge {
 			t.Errorf("%s in chunks: %d %s", c.token, r.Status, r.Body)
 		}
 	}

@@ -32,22 +32,18 @@ func kept(t testing.TB, g *servertest.Gateway) map[string]any {
 	}
 }
 
-// problems decodes what a refused upload lists.
-func problems(t testing.TB, r servertest.Response) []struct {
+// uploadProblem is one reason why an upload was refused.
+type uploadProblem struct {
 	Code    abi.Code
 	Offset  *int
 	Pointer string
 	Message string
-} {
+}
+
+// problems decodes what a refused upload lists.
+func problems(t testing.TB, r servertest.Response) []uploadProblem {
 	t.Helper()
-	var p struct {
-		Problems []struct {
-			Code    abi.Code
-			Offset  *int
-			Pointer string
-			Message string
-		}
-	}
+	var p struct{ Problems []uploadProblem }
 	r.JSON(&p)
 	return p.Problems
 }
@@ -155,12 +151,7 @@ func TestUploadManifests(t *testing.T) {
 			n++
 			r.Refused(abi.CodeModuleRefused)
 			list := problems(t, r)
-			if !slices.ContainsFunc(list, func(p struct {
-				Code    abi.Code
-				Offset  *int
-				Pointer string
-				Message string
-			}) bool {
+			if !slices.ContainsFunc(list, func(p uploadProblem) bool {
 				return strings.HasPrefix(p.Pointer, pl.pointer)
 			}) {
 				t.Errorf("%s: no pointer to it in %.600s", id, r.Body)

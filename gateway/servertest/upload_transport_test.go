@@ -177,7 +177,7 @@ func TestUploadOversized(t *testing.T) {
 		"nobody expects":   {"", "Expect: 100-continue\r\nContent-Length: 10", abi.CodeUnauthenticated},
 		"nobody in chunks": {"", "Transfer-Encoding: chunked", abi.CodeUnauthenticated},
 	} {
-		r := sendRaw(t, g, g.Admin, head(c.token, c.length))
+		r := sendRaw(t, g.Admin, head(c.token, c.length))
 		if r == nil {
 			t.Errorf("%s: no answer", name)
 			continue
