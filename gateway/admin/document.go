@@ -80,14 +80,25 @@ func (rt *route) operation() object {
 	if params != nil {
 		op["parameters"] = params
 	}
-	if rt.body != bodyNone {
-		schema := object{"type": "object"}
-		if rt.body == bodyModule {
-			schema = object{} // OpenAPI 3.1: binary content has no schema
-		}
-		op["requestBody"] = object{"required": true, "content": object{rt.body.mediaType(): object{"schema": schema}}}
+	if content := rt.content(); content != nil {
+		op["requestBody"] = object{"required": true, "content": content}
 	}
 	return op
+}
+
+// content is what the operation reads, by media type.
+func (rt *route) content() object {
+	switch rt.body {
+	case bodyJSON:
+		return object{"application/json": object{"schema": object{"type": "object"}}}
+	case bodyModule:
+		binary := object{"schema": object{}} // OpenAPI 3.1: binary content has no schema
+		return object{"application/wasm": binary, "multipart/form-data": object{"schema": object{
+			"type": "object", "required": []string{"module"}, "additionalProperties": false,
+			"properties": object{"module": object{"contentMediaType": "application/wasm"}, "manifest": object{"contentMediaType": "application/json"}},
+		}}}
+	}
+	return nil
 }
 
 // id is a stable name: the method and the plain parts of the path.
@@ -102,6 +113,9 @@ func (rt *route) id() string {
 }
 
 func (rt *route) success() int {
+	if rt.empty {
+		return http.StatusNoContent
+	}
 	if rt.method == http.MethodPost && !strings.HasSuffix(rt.path, "able") {
 		return http.StatusCreated
 	}

@@ -33,6 +33,7 @@ type route struct {
 	op      policy.Op
 	body    bodyKind
 	query   []string // parameters it takes beside org
+	empty   bool     // a success has no body: 204
 	summary string   // for the document
 	handle  func(*Server, *call) (*reply, error)
 }
@@ -89,17 +90,17 @@ func init() {
 
 		{method: http.MethodPost, path: "/v1/tokens", op: policy.OpTokenIssue, body: bodyJSON, summary: "Issue a principal's token; it is shown once", handle: (*Server).issueToken},
 		{method: http.MethodGet, path: "/v1/tokens", op: policy.OpReadGuarded, query: paging, summary: "List tokens", handle: (*Server).listTokens},
-		{method: http.MethodDelete, path: "/v1/tokens/{id}", op: policy.OpTokenRevoke, summary: "Revoke a token", handle: (*Server).revokeToken},
+		{method: http.MethodDelete, path: "/v1/tokens/{id}", op: policy.OpTokenRevoke, empty: true, summary: "Revoke a token", handle: (*Server).revokeToken},
 
 		{method: http.MethodGet, path: "/v1/secrets", op: policy.OpReadGuarded, query: paging, summary: "List secrets; values are never shown", handle: (*Server).listSecrets},
 		{method: http.MethodGet, path: "/v1/secrets/{name}", op: policy.OpReadGuarded, summary: "Show a secret's uses and version", handle: (*Server).getSecret},
 		{method: http.MethodPut, path: "/v1/secrets/{name}", op: policy.OpSecretPut, body: bodyJSON, summary: "Store a secret", handle: (*Server).putSecret},
-		{method: http.MethodDelete, path: "/v1/secrets/{name}", op: policy.OpSecretDrop, summary: "Remove a secret", handle: (*Server).deleteSecret},
+		{method: http.MethodDelete, path: "/v1/secrets/{name}", op: policy.OpSecretDrop, empty: true, summary: "Remove a secret", handle: (*Server).deleteSecret},
 
 		{method: http.MethodGet, path: "/v1/endpoints", op: policy.OpReadGuarded, query: paging, summary: "List endpoints", handle: (*Server).listEndpoints},
 		{method: http.MethodGet, path: "/v1/endpoints/{name}", op: policy.OpReadGuarded, summary: "Show an endpoint", handle: (*Server).getEndpoint},
 		{method: http.MethodPut, path: "/v1/endpoints/{name}", op: policy.OpEndpointPut, body: bodyJSON, summary: "Name an origin that biomes may be allowed to call", handle: (*Server).putEndpoint},
-		{method: http.MethodDelete, path: "/v1/endpoints/{name}", op: policy.OpEndpointDrop, summary: "Remove an endpoint", handle: (*Server).deleteEndpoint},
+		{method: http.MethodDelete, path: "/v1/endpoints/{name}", op: policy.OpEndpointDrop, empty: true, summary: "Remove an endpoint", handle: (*Server).deleteEndpoint},
 
 		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
 		{method: http.MethodGet, path: "/v1/audit/head", op: policy.OpReadAuditHead, summary: "The signed head of the audit log", handle: (*Server).auditHead},
