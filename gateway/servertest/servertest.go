@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -206,7 +207,45 @@ func (g *Gateway) Do(method, url, token string, body any, header ...string) Resp
 	if err != nil {
 		g.T.Fatal(err)
 	}
-	return Response{g.T, res.StatusCode, res.Header, out}
+	r := Response{g.T, res.StatusCode, res.Header, out}
+	r.checkProblem(method + " " + url)
+	return r
+}
+
+// inside is what no answer may say: files, packages, stacks and texts of the Go runtime.
+var inside = regexp.MustCompile(`/tmp/|\.go:\d|goroutine |open /|github\.com/|golang\.org/|runtime error|panic|wazero|badger|[a-z]+\.[A-Z][A-Za-z]+Error\b|%!|json: `)
+
+// checkProblem holds every answer that is a problem to the catalogue (M60, PF-H4), whatever the
+// test is about.
+func (r Response) checkProblem(request string) {
+	r.T.Helper()
+	if r.Status < 400 {
+		return
+	}
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+		Code                abi.Code
+		Kind                abi.Kind
+		Retryable           *bool
+	}
+	if err := json.Unmarshal(r.Body, &p); err != nil {
+		if r.Header.Get("Content-Type") == "application/problem+json" {
+			r.T.Errorf("%s: a problem that is no JSON: %s", request, r.Body)
+		}
+		return // readiness and what the HTTP library itself refuses
+	}
+	if r.Header.Get("Content-Type") != "application/problem+json" {
+		return
+	}
+	info, known := p.Code.Info()
+	if !known || p.Status != r.Status || info.Status != r.Status || info.Kind != p.Kind || p.Type != "urn:ecotone:code:"+string(p.Code) ||
+		p.Title == "" || p.Retryable == nil || *p.Retryable != p.Kind.Retryable() {
+		r.T.Errorf("%s: a problem that is not as the catalogue says: %d %s", request, r.Status, r.Body)
+	}
+	if said := inside.Find(r.Body); said != nil {
+		r.T.Errorf("%s: the answer says %q: %s", request, said, r.Body)
+	}
 }
 
 var client = &http.Client{
