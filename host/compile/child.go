@@ -58,6 +58,12 @@ func child(restarted bool) error {
 	if err != nil {
 		return err
 	}
+	// Where memory for code cannot be had, the engine interprets without a word. It must not come
+	// to that by the bounds that follow.
+	unbounded, err := generate(context.Background(), filepath.Join(dir, "unbounded"), probeModule)
+	if err != nil {
+		return err
+	}
 	if used := jail.AddressSpaceInUse(); used > 0 && req.AddressSpace > used {
 		// The collector works harder before the address space ends.
 		debug.SetMemoryLimit(int64((req.AddressSpace - used) / 4 * 3))
@@ -77,13 +83,14 @@ func child(restarted bool) error {
 	if _, err := io.ReadFull(os.Stdin, module); err != nil {
 		return err
 	}
-	a, artifact := serve(req.Kind, dir, module)
+	a, artifact := serve(req.Kind, dir, module, unbounded != "")
 	a.Jail = report
 	return reply(a, artifact)
 }
 
-// serve does what is asked. A panic of the engine becomes an answer: the bytes made it panic.
-func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
+// serve does what is asked. A panic of the engine becomes an answer: the bytes made it panic. native
+// says that the engine makes code on this machine.
+func serve(kind byte, dir string, module []byte, native bool) (a answer, artifact string) {
 	defer func() {
 		if p := recover(); p != nil {
 			a, artifact = engineFailed(fmt.Sprintf("panic: %v\n%s", p, debug.Stack())), ""
@@ -93,6 +100,9 @@ func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
 	var err error
 	if a.Fingerprint, err = fingerprint(ctx, filepath.Join(dir, "probe")); err != nil {
 		return engineFailed("fingerprint: " + err.Error()), ""
+	}
+	if native && interprets(ctx, filepath.Join(dir, "before")) {
+		return noRoom(), ""
 	}
 	switch kind {
 	case kindFingerprint:
@@ -114,7 +124,10 @@ func serve(kind byte, dir string, module []byte) (a answer, artifact string) {
 	if a.Name, err = generate(ctx, out, module); err != nil {
 		return engineFailed(err.Error()), ""
 	}
-	if a.Name == "" {
+	if a.Name == "" { // a module without functions, or an engine that interprets
+		if native && interprets(ctx, filepath.Join(dir, "after")) {
+			return noRoom(), ""
+		}
 		return a, ""
 	}
 	return a, filepath.Join(out, filepath.FromSlash(a.Name))
@@ -129,6 +142,16 @@ func engineFailed(detail string) answer {
 		return answer{Code: abi.CodeCompileLimit, Message: "the module compiles to more native code than is allowed", Detail: detail}
 	}
 	return answer{Code: abi.CodeCompileFailed, Message: "the engine could not compile the module", Detail: detail}
+}
+
+// interprets reports whether the engine makes no code now. dir is new.
+func interprets(ctx context.Context, dir string) bool {
+	name, err := generate(ctx, dir, probeModule)
+	return err != nil || name == ""
+}
+
+func noRoom() answer {
+	return answer{Code: abi.CodeCompileLimit, Message: memoryMessage, Detail: "there is no room for code"}
 }
 
 const memoryMessage = "compiling the module takes more memory than the limit compileMemory allows"

@@ -191,3 +191,16 @@ func TestBombs(t *testing.T) {
 		})
 	}
 }
+
+// An address space in which the engine finds no room for code is the limit's doing, and says so: it is
+// not taken for a platform whose engine interprets.
+func TestNoRoomForCode(t *testing.T) {
+	c, _, _ := start(t)
+	if !c.Jail().Applied(jail.MeasureAddressSpace) {
+		t.Skip("the address space of this binary cannot be bounded")
+	}
+	module := answering(1)
+	c.bounds.addressSpace = 64 << 20
+	_, err := c.Compile(t.Context(), DigestOf(module), module)
+	wantCode(t, err, abi.CodeCompileLimit)
+}
