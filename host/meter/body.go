@@ -20,13 +20,20 @@ func (r *rewriter) body(out *code, p *planner, i int) {
 	blocks, deepest := 0, 0
 	next, depth := 0, uint64(0)
 	var before wasm.Instruction
-	var unchecked uint64
+	var unlooked uint64
+	again := false // the segment at hand is a loop's that takes no parameters
 	for in := range wasm.Instructions(r.data, fn.Code) {
 		for ; next < len(segs) && segs[next].at == in.At.Start; next++ {
-			if s := &segs[next]; int(s.paidIn) == next && (s.price > 0 || s.dom < 0) {
-				r.charge(&c, max(s.price, 1), f, next == 0)
+			s := &segs[next]
+			switch {
+			case s.check:
+				r.charge(&c, max(s.price, 1))
+				r.look(&c, f, max(s.price, 1), next == 0, s.dom < 0 && next > 0 && again)
 				blocks++
-				unchecked = max(unchecked, s.price)
+			case int(s.paidIn) == next && s.price > 0:
+				r.charge(&c, s.price)
+				r.stats.Charges++
+				unlooked += s.price
 			}
 		}
 		switch in.Op {
@@ -50,11 +57,12 @@ func (r *rewriter) body(out *code, p *planner, i int) {
 				continue
 			}
 		}
+		again = in.Op == opLoop && (in.Block < 0 || len(r.m.Types[in.Block].Params) == 0)
 		r.instruction(&c, in, before)
 		before = in
 	}
 	r.scratch = c
-	r.stats.MaxOverrun = max(r.stats.MaxOverrun, unchecked)
+	r.stats.MaxOverrun = max(r.stats.MaxOverrun, unlooked)
 	r.stats.MaxBodyBytes = max(r.stats.MaxBodyBytes, len(c))
 	r.limit(abi.LimitBodyBytes, 2, len(c), fn)
 	r.limit(abi.LimitBlocks, 2, blocks, fn)
@@ -62,13 +70,18 @@ func (r *rewriter) body(out *code, p *planner, i int) {
 	out.bytes(c)
 }
 
-// charge takes fuel, at the entry of an accounted function depth too, and looks at both.
-func (r *rewriter) charge(c *code, price uint64, f *fact, entry bool) {
-	r.stats.Checks++
+// charge takes fuel.
+func (r *rewriter) charge(c *code, price uint64) {
 	c.global(r.fuel)
 	c.i64(int64(price))
 	c.op(opI64Sub)
 	c.setGlobal(r.fuel)
+}
+
+// look asks the host when there is no fuel. At the entry of an accounted function it takes
+// depth and looks at that too.
+func (r *rewriter) look(c *code, f *fact, price uint64, entry, again bool) {
+	r.stats.Checks++
 	if entry && f.account {
 		c.global(r.depth)
 		c.i64(f.frame)
@@ -83,6 +96,13 @@ func (r *rewriter) charge(c *code, price uint64, f *fact, entry bool) {
 	c.i64(0)
 	c.op(opI64LtS, opIf, blockVoid)
 	c.call(r.helpers.of(opSlow, 0))
+	if again {
+		c.global(r.fuel)
+		c.i64(int64(price))
+		c.op(opI64Add)
+		c.setGlobal(r.fuel)
+		c.op(opBr, 1)
+	}
 	c.op(opEnd)
 	if !entry || !f.account {
 		return

@@ -26,11 +26,11 @@ func (r *rewriter) facts() {
 	r.fact = make([]fact, len(r.m.Functions))
 	seen := make([]uint32, len(r.m.Functions)) // function+1 that had this callee last
 	for i := range r.m.Functions {
-		r.look(uint32(i), seen)
+		r.find(uint32(i), seen)
 	}
 }
 
-func (r *rewriter) look(i uint32, seen []uint32) {
+func (r *rewriter) find(i uint32, seen []uint32) {
 	fn, f := &r.m.Functions[i], &r.fact[i]
 	f.typ = r.sameType[fn.Type]
 	t := r.m.Types[fn.Type]

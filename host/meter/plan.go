@@ -2,23 +2,21 @@ package meter
 
 import "github.com/ecotone-dev/ecotone/host/wasm"
 
-// Where fuel is taken.
+// Where fuel is taken, and where it is looked at.
 //
 // A function is cut into segments at branches, joins and calls. Each is dominated by an
-// earlier one, and paying for it there is sound: who gets there has paid. Paying early saves
-// the instructions of paying, but makes a path that turns off pay for what it did not run,
-// and, worse, lets work be left over for when a call returns: a deep recursion that unwinds
-// would do all of that at once, with nobody looking. Hence the bounds.
+// earlier one, and may be paid there: who gets here has been there. Paying early saves the
+// instructions of paying, and makes a path that turns off pay for what it did not run; so
+// only so much is paid early in one place.
 const (
-	// foldSegment is the dearest segment that may be paid early, and foldTotal how much may be
-	// in one place.
-	foldSegment = 24
+	foldSegment = 24 // the dearest segment that may be
 	foldTotal   = 96
-
-	// foldBehindCalls is how much of one function's work that follows a call may be paid before
-	// the call.
-	foldBehindCalls = 128
 )
+
+// Fuel is looked at in the entry and in loop heads, and where work begins that follows a call:
+// a deep recursion that unwinds passes no entry and no loop head. A function may have as many
+// units of such work unlooked at as its frame has bytes, so that all of a stack together has no
+// more than the stack has bytes.
 
 // segment is a stretch of code that runs from its begin to its end unless a branch leaves it.
 type segment struct {
@@ -28,7 +26,8 @@ type segment struct {
 	dom    int32  // an earlier segment that always ran before; -1 for the entry and loop heads
 	behind bool   // a call may lie between the two
 	paidIn int32  // the segment it is paid in: itself, unless folded
-	late   bool   // a call lies between there and here
+	check  bool   // fuel is looked at
+	late   bool   // a call may lie between the last look and here
 }
 
 // open is a block that is being gone through.
@@ -61,7 +60,7 @@ func (p *planner) plan(i int) []segment {
 		p.instruction(in, before)
 		before = in
 	}
-	p.fold()
+	p.fold(uint64(f.frame))
 	return p.segs
 }
 
@@ -108,30 +107,29 @@ func (p *planner) instruction(in, before wasm.Instruction) {
 	}
 }
 
-// fold decides, in order, which segments are paid in one that dominates them.
-func (p *planner) fold() {
-	behind := uint64(foldBehindCalls)
+// fold decides, in order, which segments are paid in one that dominates them, and where fuel
+// is looked at.
+func (p *planner) fold(unlooked uint64) {
 	for i := range p.segs {
 		s := &p.segs[i]
-		if s.dom < 0 || s.price == 0 {
-			// A segment of nothing still passes on where those it dominates are paid.
-			if s.dom >= 0 {
-				d := p.segs[s.dom]
-				s.paidIn, s.late = d.paidIn, d.late || s.behind
-			}
+		if s.dom < 0 {
+			s.check = true
 			continue
 		}
-		d := p.segs[s.dom]
-		to, late := &p.segs[d.paidIn], d.late || s.behind
-		if s.price > foldSegment || to.extra+s.price > foldTotal || late && s.price > behind {
+		d := &p.segs[s.dom]
+		s.late = d.late || s.behind
+		if s.late && s.price > unlooked {
+			s.check, s.late = true, false
 			continue
 		}
-		if late {
-			behind -= s.price
+		if s.late {
+			unlooked -= s.price
 		}
-		s.paidIn, s.late = d.paidIn, late
-		to.price += s.price
-		to.extra += s.price
+		if to := &p.segs[d.paidIn]; s.price <= foldSegment && to.extra+s.price <= foldTotal {
+			s.paidIn = d.paidIn
+			to.price += s.price
+			to.extra += s.price
+		}
 	}
 }
 

@@ -186,6 +186,12 @@ func (w *world) act(t *testing.T, ctx context.Context, c *command) string {
 	if err != nil {
 		return kind(err)
 	}
+	// What returned gave all of it back.
+	for _, m := range w.all {
+		if m.ExportedGlobal(meter.ExportDepth) != nil && depthOf(m) != stackBytes/2 {
+			t.Errorf("line %d: depth %d is left of %d", c.Line, depthOf(m), stackBytes/2)
+		}
+	}
 	for i, rt := range f.Definition().ResultTypes() {
 		if rt == api.ValueType(0x70) && i < len(results) && results[i] != 0 {
 			results[i] = 1 // a reference to a function is an address
