@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/server"
+)
+
+// Servers run in processes of their own, so that the driver's garbage and goroutines are not
+// theirs. A child serves until its standard input ends, and answers each line "stats" or
+// "settle" with a [stats] document on its standard output.
+
+// stats is what a child says of itself.
+type stats struct {
+	CPU         int64  `json:"cpu"` // ns, user and system
+	Goroutines  int    `json:"goroutines"`
+	Heap        uint64 `json:"heap"` // bytes in use
+	Resident    uint64 `json:"resident"`
+	Descriptors int    `json:"descriptors"`
+	Mappings    int    `json:"mappings"`
+	Threads     int    `json:"threads"`
+}
+
+func child(kind string, args []string) error {
+	flags := flag.NewFlagSet(kind, flag.ContinueOnError)
+	dir := flags.String("dir", "", "data directory")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch kind {
+	case "echo":
+		return childEcho()
+	case "gateway":
+		return childGateway(*dir)
+	}
+	return fmt.Errorf("no such child: %s", kind)
+}
+
+// childEcho is the least a fasthttp server can do with a request.
+func childEcho() error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := &fasthttp.Server{NoDefaultServerHeader: true, Handler: func(c *fasthttp.RequestCtx) { c.SetBody(c.PostBody()) }}
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(ln) }()
+	fmt.Printf("{\"event\":\"ready\",\"invoke\":\"http://%s\"}\n", ln.Addr())
+	answer()
+	return s.Shutdown()
+}
+
+func childGateway(dir string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := server.Open(ctx, server.Options{
+		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		Limits: abi.DefaultLimits(), DrainTimeout: 3 * time.Second,
+		Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, os.Stdout) }()
+	answer()
+	cancel()
+	return <-done
+}
+
+// answer serves standard input until it ends.
+func answer() {
+	out := json.NewEncoder(os.Stdout)
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		if in.Text() == "settle" {
+			runtime.GC()
+			debug.FreeOSMemory()
+		}
+		_ = out.Encode(self())
+	}
+}
+
+func self() stats {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	s := stats{CPU: int64(processCPU()), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, Descriptors: -1, Mappings: -1, Threads: -1}
+	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
+		s.Descriptors = len(fds)
+	}
+	if raw, err := os.ReadFile("/proc/self/maps"); err == nil {
+		s.Mappings = strings.Count(string(raw), "\n")
+	}
+	if raw, err := os.ReadFile("/proc/self/status"); err == nil {
+		for line := range strings.Lines(string(raw)) {
+			name, value, _ := strings.Cut(line, ":")
+			n, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			switch name {
+			case "VmRSS":
+				s.Resident = n << 10
+			case "Threads":
+				s.Threads = int(n)
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/ecotone-dev/ecotone/benchmarks/guests/logic"
+	"github.com/ecotone-dev/ecotone/benchmarks/peer"
+	"github.com/ecotone-dev/ecotone/biomes/build"
+)
+
+// buildGuests compiles the Go guests from the source in guests/ into dir.
+func buildGuests(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	biome, err := build.Go(ctx, "guests/ecotone")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ecotone.wasm"), biome, 0o644); err != nil {
+		return err
+	}
+	for _, name := range []string{"extism", "kernels"} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name+".wasm"), "./guests/"+name)
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("building the guest %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// built is the guests of a run.
+type built struct {
+	json, small, compute *peer.Guest
+	kernels              []byte
+}
+
+func (b *built) all() []*peer.Guest { return []*peer.Guest{b.json, b.small, b.compute} }
+
+const (
+	echoRef = "bench:input.echo@1"
+	bigRef  = "bench:input.echobig@1"
+)
+
+func loadGuests(dir string) (*built, error) {
+	read := func(name string) []byte {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil
+		}
+		return raw
+	}
+	ours, extism, kernels := read("ecotone.wasm"), read("extism.wasm"), read("kernels.wasm")
+	if ours == nil || extism == nil || kernels == nil {
+		return nil, fmt.Errorf("the guests are not built: run with -prepare first")
+	}
+	items := make([]int, 40)
+	for i := range items {
+		items[i] = i * 37
+	}
+	list, _ := json.Marshal(map[string]any{"items": items})
+	work := []byte(`{"n":65536}`)
+	echo := []byte(`{"message":"hello, biome","n":42}`)
+	b := &built{kernels: kernels}
+	b.json = &peer.Guest{Name: "Go + JSON", Export: "sum", Ecotone: ours, Extism: extism, Input: list}
+	b.small = &peer.Guest{Name: "small, no runtime", Export: "run", Ecotone: peer.Echo("echo", echoRef, 60<<10), Extism: peer.ExtismEcho(), Input: echo, Want: echo}
+	b.compute = &peer.Guest{Name: "Go, compute-bound", Export: "compute", Ecotone: ours, Extism: extism, Input: work}
+	var err error
+	if b.json.Want, err = logic.Sum(list); err != nil {
+		return nil, err
+	}
+	if b.compute.Want, err = logic.Compute(work); err != nil {
+		return nil, err
+	}
+	return b, nil
+}

@@ -1,0 +1,26 @@
+//go:build !wasmtime || !cgo
+
+package peer
+
+import (
+	"context"
+	"errors"
+)
+
+// WasmtimeMissing is why there are no wasmtime rows; "" when there are.
+const WasmtimeMissing = "built without the tag wasmtime: it needs a C compiler"
+
+// Wasmtime is not there.
+type Wasmtime struct{}
+
+// NewWasmtime fails.
+func NewWasmtime(*Guest) (*Wasmtime, error) { return nil, errors.New(WasmtimeMissing) }
+
+// Close does nothing.
+func (*Wasmtime) Close() {}
+
+// New is never reached.
+func (*Wasmtime) New() Contender { return nil }
+
+// Reused fails.
+func (*Wasmtime) Reused(context.Context) (Contender, error) { return nil, errors.New(WasmtimeMissing) }
