@@ -374,23 +374,6 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// family is a biome that calls another one's capability, and that other biome.
-func family(g *servertest.Gateway, calleeReach abi.Reach) {
-	g.T.Helper()
-	g.Upload(script("callee", nil, action{ref: "callee:a.do@1", reach: calleeReach})).Want(201)
-	g.Install("callee", []string{"project", "org"}, nil).Want(200)
-	g.Upload(script("caller", requires("callee:a.do@1"),
-		action{ref: "caller:owner.do@1", reach: abi.ReachOwner, steps: []step{do("capability_invoke", "callee:a.do@1", "{}")}},
-		action{ref: "caller:integration.do@1", reach: abi.ReachIntegration, steps: []step{do("capability_invoke", "callee:a.do@1", "{}")}},
-	)).Want(201)
-	g.Install("caller", []string{"project", "org"}, map[string]any{"calls": []string{"callee:a.do@1"}}).Want(200)
-	for _, env := range []string{"project", "org"} {
-		for _, ref := range []string{"caller:owner.do@1", "caller:integration.do@1", "callee:a.do@1"} {
-			g.Grant("user:alice", ref, env)
-		}
-	}
-}
-
 // childrenOf are the rows of the invocations that an invocation made.
 func childrenOf(g *servertest.Gateway, parent servertest.Response) []auditRow {
 	g.T.Helper()
@@ -404,9 +387,12 @@ func childrenOf(g *servertest.Gateway, parent servertest.Response) []auditRow {
 func TestChildLineage(t *testing.T) {
 	t.Parallel()
 	g := servertest.Start(t)
-	family(g, abi.ReachOwner)
+	admit(g, "callee", script("callee", nil, action{ref: "callee:a.do@1", reach: abi.ReachOwner}), []string{"project"}, nil)
+	admit(g, "caller", script("caller", requires("callee:a.do@1"),
+		action{ref: "caller:a.do@1", reach: abi.ReachOwner, steps: []step{do("capability_invoke", "callee:a.do@1", "{}")}},
+	), []string{"project"}, map[string]any{"calls": []string{"callee:a.do@1"}})
 	s := g.Open("user:alice", "project", nil)
-	r := s.Invoke("caller:owner.do@1", none).Want(200)
+	r := s.Invoke("caller:a.do@1", none).Want(200)
 	parent, children := row(g, r), childrenOf(g, r)
 	if len(children) != 1 {
 		t.Fatalf("%d children", len(children))
@@ -416,14 +402,8 @@ func TestChildLineage(t *testing.T) {
 		c.Session != p.Session || c.Origin != "capability" || c.CallerKind != "biome" {
 		t.Errorf("parent %+v\nchild %+v", p, c)
 	}
-	var grants struct {
-		Items []struct{ ID, Subject, Capability, Environment string } `json:"items"`
-	}
-	g.Control("GET", "/v1/grants?subject=user:alice&capability=callee:a.do@1", nil).Want(200).JSON(&grants)
-	for _, i := range grants.Items {
-		g.Control("DELETE", "/v1/grants/"+i.ID, nil).Want(200)
-	}
-	r = s.Invoke("caller:owner.do@1", none)
+	revokeAll(g, "user:alice", "callee:a.do@1")
+	r = s.Invoke("caller:a.do@1", none)
 	if errno(r) != abi.ECHILD {
 		t.Errorf("%s", r.Body)
 	}
@@ -434,44 +414,60 @@ func TestChildLineage(t *testing.T) {
 }
 
 // S4, PF-A15: a child needs all of: the install grant's calls, a grant of the calling biome, a
-// grant of the subject, and a reach within the caller's. Each is dropped in turn.
+// grant of the subject, and a reach within the caller's and the environment's. Each is dropped
+// in turn.
 func TestChildNeedsEverything(t *testing.T) {
 	t.Parallel()
+	g := servertest.Start(t)
+	g.Upload(script("callee", nil,
+		action{ref: "callee:owner.do@1", reach: abi.ReachOwner},
+		action{ref: "callee:integration.do@1", reach: abi.ReachIntegration},
+		action{ref: "callee:platform.do@1", reach: abi.ReachPlatform},
+	)).Want(201)
+	g.Install("callee", []string{"project"}, nil).Want(200)
+	callees := refsOf(g, "callee")
+	var calls []abi.CapabilityRef
+	var actions []action
+	for _, ref := range callees {
+		calls = append(calls, abi.CapabilityRef(ref))
+		g.Grant("user:alice", ref, "project")
+		for _, reach := range []abi.Reach{abi.ReachOwner, abi.ReachIntegration} {
+			actions = append(actions, action{ref: reach.String() + strings.Replace(ref, "callee", "", 1), reach: reach, steps: []step{do("capability_invoke", ref, "{}")}})
+		}
+	}
+	admit(g, "caller", script("caller", requires(calls...), actions...), []string{"project"}, map[string]any{"calls": callees})
+	s := g.Open("user:alice", "project", nil)
 	for _, c := range []struct {
 		name  string
-		reach abi.Reach
-		via   string
-		drop  func(*servertest.Gateway)
+		ref   string // caller's reach and callee's reach
+		drop  func()
 		want  abi.Code // of the child's denial; "" when it is not even a decision
 		errno abi.Errno
 	}{
-		{"nothing", abi.ReachOwner, "caller:owner.do@1", func(*servertest.Gateway) {}, "", 0},
-		{"calls", abi.ReachOwner, "caller:owner.do@1", func(g *servertest.Gateway) {
-			g.Install("caller", []string{"project"}, nil).Want(200)
-			g.Grant("biome:caller", "callee:a.do@1", "project")
-		}, "", abi.EDENIED},
-		{"grant of the biome", abi.ReachOwner, "caller:owner.do@1", func(g *servertest.Gateway) { revokeAll(g, "biome:caller", "callee:a.do@1") }, abi.CodeMissingGrant, abi.ECHILD},
-		{"grant of the subject", abi.ReachOwner, "caller:owner.do@1", func(g *servertest.Gateway) { revokeAll(g, "user:alice", "callee:a.do@1") }, abi.CodeMissingGrant, abi.ECHILD},
-		{"reach of the caller", abi.ReachIntegration, "caller:owner.do@1", func(*servertest.Gateway) {}, abi.CodeReachCeiling, abi.ECHILD},
-		{"enough reach", abi.ReachIntegration, "caller:integration.do@1", func(*servertest.Gateway) {}, "", 0},
-		{"reach of the environment", abi.ReachPlatform, "caller:integration.do@1", func(*servertest.Gateway) {}, abi.CodeReachCeiling, abi.ECHILD},
+		{"nothing is dropped", "owner:owner.do@1", nil, "", 0},
+		{"the caller's reach", "owner:integration.do@1", nil, abi.CodeReachCeiling, abi.ECHILD},
+		{"enough reach", "integration:integration.do@1", nil, "", 0},
+		{"the environment's reach", "integration:platform.do@1", nil, abi.CodeReachCeiling, abi.ECHILD},
+		{"the subject's grant", "owner:owner.do@1", func() { revokeAll(g, "user:alice", "callee:owner.do@1") }, abi.CodeMissingGrant, abi.ECHILD},
+		{"it is back", "owner:owner.do@1", func() { g.Grant("user:alice", "callee:owner.do@1", "project") }, "", 0},
+		{"the biome's grant", "owner:owner.do@1", func() { revokeAll(g, "biome:caller", "callee:owner.do@1") }, abi.CodeMissingGrant, abi.ECHILD},
+		{"it is back", "owner:owner.do@1", func() { g.Grant("biome:caller", "callee:owner.do@1", "project") }, "", 0},
+		{"the install's calls", "owner:owner.do@1", func() { g.Install("caller", []string{"project"}, nil).Want(200) }, "", abi.EDENIED},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			g := servertest.Start(t)
-			family(g, c.reach)
-			c.drop(g)
-			s := g.Open("user:alice", "project", nil)
+			if c.drop != nil {
+				c.drop()
+			}
 			var r servertest.Response
-			n := started(g, func() { r = s.Invoke(c.via, none) })
+			n := started(g, func() { r = s.Invoke(c.ref, none) })
 			if got := errno(r); got != c.errno {
 				t.Errorf("errno %d, not %d: %s", got, c.errno, row(g, r).Raw)
 			}
-			wantStarted := int64(1)
+			want := int64(1)
 			if c.errno == 0 {
-				wantStarted = 2
+				want = 2
 			}
-			if n != wantStarted {
+			if n != want {
 				t.Errorf("%d guests were started", n)
 			}
 			if children := childrenOf(g, r); c.want != "" && (len(children) != 1 || children[0].Decision.Code != c.want) {

@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -245,3 +246,70 @@ func TestNamesAreNotAskedBeforeTheRule(t *testing.T) {
 		t.Errorf("the allowed one: errno %d, %d names", got, names.asked.Load())
 	}
 }
+
+// Organisations are apart: a principal of one finds every route closed for another one, whether
+// it is there or not, and neither plane shows what belongs to another.
+func TestOrganisationsAreApart(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	g.Control("POST", "/v1/orgs", map[string]string{"id": "acme"}).Want(201)
+	var out struct{ Token string }
+	g.Control("POST", "/v1/tokens?org=acme", map[string]string{"principal": "admin-of-acme", "role": "org-admin"}).Want(201).JSON(&out)
+	acme := out.Token
+	admit(g, "mine", script("mine", nil, action{ref: "mine:a.do@1", reach: abi.ReachOwner}), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", nil)
+	id := s.Invoke("mine:a.do@1", none).Want(200).Header.Get("Ecotone-Invocation")
+
+	for _, o := range operations(g) {
+		if o.Path == "/openapi.json" || o.Path == "/v1/orgs" {
+			continue
+		}
+		var body any
+		if o.RequestBody != nil {
+			body = none
+		}
+		answers := map[string]string{}
+		for _, org := range []string{"default", "system", "nobody"} {
+			path := strings.NewReplacer("{org}", org, "{name}", "mine", "{biome}", "mine", "{id}", id, "{slug}", "project").Replace(o.Path)
+			if !strings.Contains(o.Path, "{org}") {
+				path += "?org=" + org
+			}
+			r := g.Do(o.Method, g.Admin+path, acme, body)
+			r.Refused(abi.CodeForbidden)
+			answers[org] = auditID.ReplaceAllString(string(r.Body), "")
+		}
+		if answers["default"] != answers["nobody"] || answers["system"] != answers["nobody"] {
+			t.Errorf("%s tells organisations apart: %v", o, answers)
+		}
+	}
+	var orgs struct{ Items []struct{ ID string } }
+	g.Do("GET", g.Admin+"/v1/orgs", acme, nil).Want(200).JSON(&orgs)
+	if len(orgs.Items) != 1 || orgs.Items[0].ID != "acme" {
+		t.Errorf("%+v", orgs)
+	}
+	for _, path := range []string{"/v1/biomes/mine", "/v1/installs/mine", "/v1/audit/" + id, "/v1/sessions/" + s.ID} {
+		g.Do("GET", g.Admin+path, acme, nil).Refused(abi.CodeNotFound)
+	}
+	g.Do("POST", g.Admin+"/v1/sessions", acme, map[string]string{"org": "default", "subject": "user:alice"}).Refused(abi.CodeForbidden)
+	g.Do("POST", g.Admin+"/v1/grants", acme, map[string]string{"org": "default", "subject": "user:eve", "capability": "mine:a.do@1", "environment": "environment:project"}).Refused(abi.CodeForbidden)
+
+	var opened struct{ Token string }
+	g.Control("POST", "/v1/sessions?org=acme", map[string]string{"subject": "user:alice", "environment": "environment:project"}).Want(201).JSON(&opened)
+	other := &servertest.Session{G: g, Token: opened.Token}
+	mine, unknown := other.Invoke("mine:a.do@1", none).Refused(abi.CodeMissingGrant), other.Invoke("mine:b.do@1", none).Refused(abi.CodeMissingGrant)
+	if same := auditID.ReplaceAllString(strings.ReplaceAll(string(unknown.Body), "mine:b", "mine:a"), ""); same != auditID.ReplaceAllString(string(mine.Body), "") {
+		t.Errorf("%s\n%s", mine.Body, unknown.Body)
+	}
+	g.Do("GET", g.Invoke+"/v1/invocations/"+id, s.Token, nil).Want(200)
+	for _, method := range []string{"GET", "POST"} {
+		path := "/v1/invocations/" + id
+		if method == "POST" {
+			path += ":cancel"
+		}
+		g.Do(method, g.Invoke+path, other.Token, nil).Refused(abi.CodeNotFound)
+		g.Do(method, g.Invoke+path, g.Open("user:alice", "project", nil).Token, nil).Refused(abi.CodeNotFound) // another session of the same user
+	}
+}
+
+// auditID is what differs between two answers that are the same.
+var auditID = regexp.MustCompile(`,?"auditId":"[^"]*"`)
