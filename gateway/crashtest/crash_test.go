@@ -35,8 +35,11 @@ var deaths = []struct {
 }{
 	{"in the origin's handler", func(w *world, p *process, r *rand.Rand) {
 		at := 1 + r.IntN(clients*perClient/2)
-		w.origin.on(func(n int) {
+		w.origin.on(func(n int, id string) {
 			if n == at {
+				w.mu.Lock()
+				w.killedIn = id
+				w.mu.Unlock()
 				p.kill()
 			}
 		})
@@ -100,6 +103,7 @@ func TestKill(t *testing.T) {
 		before := len(w.rows)
 		p = start(t, w.dir)
 		w.check(p)
+		w.holdKilledIn()
 		t.Logf("round %d, %s: %d new rows, %d requests at the origin", round, d.name, len(w.rows)-before, len(w.origin.all()))
 	}
 	for _, row := range w.rows {
@@ -127,6 +131,22 @@ func TestKill(t *testing.T) {
 	p.stop()
 	w.verify()
 	w.codeGone(all[0])
+}
+
+// holdKilledIn: the request in whose handler the server died happened, and nobody was told. Its row
+// says that it is unknown.
+func (w *world) holdKilledIn() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.killedIn == "" {
+		return
+	}
+	row := w.rows[w.byID[w.killedIn]]
+	if row.Ended == nil || row.Ended.Outcome != audit.OutcomeInterrupted || len(row.Effects) != 1 || row.Effects[0].Outcome != audit.EffectUnknown {
+		w.t.Errorf("the server died inside of %s, and its row says %+v %+v", w.killedIn, row.Ended, row.Effects)
+	}
+	w.killedIn = ""
 }
 
 // ledgerIsGone: the read ledger is the running process's, so that a file which was written before

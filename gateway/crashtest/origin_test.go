@@ -15,19 +15,20 @@ type origin struct {
 	mu   sync.Mutex
 	seen map[string]int // by the id in the path
 	n    int
-	then func(n int) // called with the number of the request, before the answer
+	then func(n int, id string) // called with the number of the request, before the answer
 }
 
 func newOrigin(t testing.TB) *origin {
 	o := &origin{seen: map[string]int{}}
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
-		o.seen[strings.TrimPrefix(r.URL.Path, "/e/")]++
+		id := strings.TrimPrefix(r.URL.Path, "/e/")
+		o.seen[id]++
 		o.n++
 		n, then := o.n, o.then
 		o.mu.Unlock()
 		if then != nil {
-			then(n)
+			then(n, id)
 		}
 		_, _ = w.Write([]byte("ok"))
 	}))
@@ -36,7 +37,7 @@ func newOrigin(t testing.TB) *origin {
 }
 
 // on sets what happens inside the handler and counts from one again.
-func (o *origin) on(then func(n int)) {
+func (o *origin) on(then func(n int, id string)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.n, o.then = 0, then

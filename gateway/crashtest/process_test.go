@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -116,9 +117,13 @@ func (p *process) stop() {
 	}
 }
 
-// wasKilled holds that SIGKILL ended the process, and nothing before it did.
+// wasKilled holds that SIGKILL ended the process, and nothing before it did. Under the race detector
+// the server has it too.
 func (p *process) wasKilled() {
 	p.t.Helper()
+	if report := p.stderr.String(); strings.Contains(report, "DATA RACE") || strings.Contains(report, "panic") {
+		p.t.Fatal(report)
+	}
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) {
 		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGKILL {

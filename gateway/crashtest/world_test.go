@@ -35,6 +35,7 @@ type world struct {
 	rows       map[string]audit.Row
 	byID       map[string]string // id → invocation, from the announced effects
 	lastRow    string            // the last row that was read
+	killedIn   string            // id of the request in whose handler the server died
 }
 
 // newWorld sets a gateway up on a new directory and leaves it running.
