@@ -18,5 +18,6 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal does not wait: it ends the process as it would any other
 	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

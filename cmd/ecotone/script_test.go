@@ -96,6 +96,7 @@ type served struct {
 	stderr *bytes.Buffer
 	done   chan struct{}
 	err    error // of Wait, after done
+	extra  int   // lines on standard output after the first
 
 	Invoke, Admin, Ops string
 }
@@ -126,6 +127,7 @@ func startServer(env []string, dir string, args ...string) (*served, error) {
 			close(ready)
 		}
 		for lines.Scan() {
+			s.extra++
 		}
 		s.err = s.cmd.Wait()
 	}()
@@ -156,8 +158,8 @@ func (s *served) stop() error {
 		s.kill()
 		return errors.New("the server does not stop")
 	}
-	if s.err != nil {
-		return fmt.Errorf("the server did not stop cleanly: %w\n%s", s.err, s.stderr)
+	if s.err != nil || s.extra > 0 {
+		return fmt.Errorf("the server did not stop cleanly, or wrote %d lines more: %w\n%s", s.extra, s.err, s.stderr)
 	}
 	return nil
 }
