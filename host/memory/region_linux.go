@@ -110,12 +110,13 @@ func (r *Region) Close() error {
 // Image is a frozen memory. It is immutable and safe for concurrent use.
 type Image struct {
 	file  int
+	size  uint64
 	bytes []byte       // a read-only mapping of the whole file
 	users atomic.Int64 // regions mapped over it, and its maker until Close
 }
 
 // Size is the image's length in bytes.
-func (i *Image) Size() uint64 { return uint64(len(i.bytes)) }
+func (i *Image) Size() uint64 { return i.size }
 
 // Supported reports whether this platform has images.
 func Supported() bool { return true }
@@ -130,7 +131,7 @@ func (r *Region) Capture() (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: memfd: %w", err)
 	}
-	i := &Image{file: file}
+	i := &Image{file: file, size: r.size}
 	i.users.Store(1)
 	if err := i.fill(r.bytes()); err != nil {
 		return nil, errors.Join(err, i.Close())
@@ -168,6 +169,16 @@ func (i *Image) fill(content []byte) error {
 // Close gives up the maker's hold. The image goes with the last region mapped over it.
 func (i *Image) Close() error { return i.release() }
 
+// hold takes part in the image, unless the last who did has let go.
+func (i *Image) hold() bool {
+	for n := i.users.Load(); n > 0; n = i.users.Load() {
+		if i.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
 func (i *Image) release() error {
 	if i.users.Add(-1) > 0 {
 		return nil
@@ -180,19 +191,20 @@ func (i *Image) release() error {
 }
 
 // Map replaces the region's content by the image, whose size it must have. When it fails the
-// content is undefined and the region fit for closing only. The caller must hold the image, by
-// having captured it or by a region that is mapped over it.
+// content is undefined and the region fit for closing only. It fails on an image that is gone.
 func (r *Region) Map(i *Image) error {
 	if r.size != i.Size() || r.image != nil {
 		return fmt.Errorf("memory: a region of %d bytes does not take an image of %d", r.size, i.Size())
+	}
+	if !i.hold() {
+		return errors.New("memory: the image is gone")
 	}
 	// MAP_FIXED replaces what lies there, which is ours: [base, base+size) is within the
 	// reservation.
 	_, err := unix.MmapPtr(i.file, 0, r.base, uintptr(r.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 	if err != nil {
-		return fmt.Errorf("memory: map a region: %w", err)
+		return errors.Join(fmt.Errorf("memory: map a region: %w", err), i.release())
 	}
-	i.users.Add(1)
 	r.image = i
 	return r.plainPages(r.size)
 }
