@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -227,7 +229,7 @@ func (p *Pooled) release(k *kept) {
 		return
 	}
 	p.recharge(k)
-	if p.bytes.Load() > p.o.Bytes && !p.reclaim() {
+	if p.bytes.Load() > p.o.Bytes && !p.reclaim(s) {
 		p.discard(k)
 		return
 	}
@@ -329,52 +331,53 @@ func (p *Pooled) dropLocked(s *shelf) {
 	}
 }
 
-// reclaim closes idle instances until the pool is well within its budget, and reports whether
-// it is within.
-func (p *Pooled) reclaim() bool {
+// reclaim closes what is idle until the pool is well within its budget, and reports whether it
+// is within. It leaves the shelf alone that something is about to be put on.
+func (p *Pooled) reclaim(busy *shelf) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for goal := p.o.Bytes - p.o.Bytes/8; p.bytes.Load() > goal; {
-		if !p.reclaimOne() {
+		tenants := slices.SortedFunc(maps.Values(p.tenants), func(a, b *tenant) int {
+			return cmp.Compare(b.bytes.Load(), a.bytes.Load())
+		})
+		if !slices.ContainsFunc(tenants, func(t *tenant) bool { return p.reclaimInstance(t) || p.reclaimImage(t, busy) }) {
 			break
 		}
 	}
 	return p.bytes.Load() <= p.o.Bytes
 }
 
-// reclaimOne takes the least recently used idle instance of the organisation that has most
-// and has one. When nobody has, it drops an image that was not used of late.
-func (p *Pooled) reclaimOne() bool {
-	tenants := make([]*tenant, 0, len(p.tenants))
-	for _, t := range p.tenants {
-		tenants = append(tenants, t)
-	}
-	slices.SortFunc(tenants, func(a, b *tenant) int { return int(min(max(b.bytes.Load()-a.bytes.Load(), -1), 1)) })
-	for _, t := range tenants {
-		var victim *shelf
-		var oldest time.Time
-		for _, s := range t.shelves {
-			if at, ok := s.oldest(); ok && (victim == nil || at.Before(oldest)) {
-				victim, oldest = s, at
-			}
-		}
-		if victim == nil {
-			continue
-		}
-		for _, k := range victim.takeUntil(oldest, 1) {
-			p.discard(k)
-		}
-		return true
-	}
-	for _, t := range tenants {
-		for _, s := range t.shelves {
-			if !s.used.Load() && s.frozen.Load() != nil {
-				p.dropLocked(s)
-				return true
-			}
+// reclaimInstance closes a tenant's least recently used idle instance.
+func (p *Pooled) reclaimInstance(t *tenant) bool {
+	var from *shelf
+	var oldest time.Time
+	for _, s := range t.shelves {
+		if at, ok := s.oldest(); ok && (from == nil || at.Before(oldest)) {
+			from, oldest = s, at
 		}
 	}
-	return false
+	if from == nil {
+		return false
+	}
+	for _, k := range from.takeUntil(oldest, 1) {
+		p.discard(k)
+	}
+	return true
+}
+
+// reclaimImage drops one of a tenant's images, rather one that was not used of late.
+func (p *Pooled) reclaimImage(t *tenant, busy *shelf) bool {
+	var victim *shelf
+	for _, s := range t.shelves {
+		if s != busy && s.frozen.Load() != nil && (victim == nil || !s.used.Load()) {
+			victim = s
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	p.dropLocked(victim)
+	return true
 }
 
 // tidy closes what was idle for long: instances, and shelves that nobody came to in between.
