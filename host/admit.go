@@ -37,31 +37,41 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return refuse(report, err)
 	}
-	if err := h.try(ctx, artifact, prepared); err != nil {
+	fresh, err := h.try(ctx, artifact, prepared, keeping(module, report.Module))
+	if err != nil {
 		_ = h.compiler.Forget(digest)
 		return refuse(report, err)
+	}
+	if fresh != "" && report.Manifest.Freeze != abi.FreezeNever {
+		report.Warnings = append(report.Warnings, admission.Warning{
+			Topic: "fresh-instances", Message: "each invocation initialises the module anew: " + fresh, Hint: freezeHint,
+		})
 	}
 	return report, nil
 }
 
-// try runs the initialiser of a module that was just compiled.
-func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byte) error {
+const freezeHint = "invocations are faster from a frozen image; when only randomness and time stand against it, " +
+	`"freeze": "seeded" accepts that what the initialiser got of them is the same in many invocations`
+
+// try runs the initialiser of a module that was just compiled, and says why its instances
+// cannot be kept, if they cannot.
+func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byte, k engine.Keeping) (fresh string, err error) {
 	select {
 	case h.trial <- struct{}{}:
 		defer func() { <-h.trial }()
 	case <-ctx.Done():
-		return boundary.Ended(ctx)
+		return "", boundary.Ended(ctx)
 	}
-	image, err := loadImage(ctx, artifact, module)
+	image, err := loadImage(ctx, artifact, module, k)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer image.Close(context.WithoutCancel(ctx))
 	limits := admission.UploadLimits(h.limits)
 	if err := h.engine.Trial(ctx, image, &limits, trialWall); err != nil {
-		return err
+		return "", err
 	}
-	return nil
+	return image.FreshBecause(), nil
 }
 
 // faults of the module itself, which belong into its report.
@@ -94,19 +104,24 @@ func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := h.prepared(ctx, digest)
+	module, structure, err := h.admitted(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
-	return loadImage(ctx, artifact, prepared)
+	return loadImage(ctx, artifact, h.prepare(module, structure), keeping(module, structure))
 }
 
-func loadImage(ctx context.Context, artifact *compile.Artifact, module []byte) (*engine.Image, error) {
-	runtime, compiled, err := compile.LoadModule(ctx, compile.RuntimeConfig(), artifact, module)
+func loadImage(ctx context.Context, artifact *compile.Artifact, prepared []byte, k engine.Keeping) (*engine.Image, error) {
+	runtime, compiled, err := compile.LoadModule(ctx, compile.RuntimeConfig(), artifact, prepared)
 	if err != nil {
 		return nil, err
 	}
-	return engine.NewImage(ctx, runtime, compiled)
+	image, err := engine.NewImage(ctx, runtime, compiled)
+	if err != nil {
+		return nil, err
+	}
+	image.Keep(k)
+	return image, nil
 }
 
 // compileDigest is the name of a biome's compiled form: the biome's digest, which covers the

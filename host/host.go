@@ -38,7 +38,9 @@ type Options struct {
 	// Images bounds the modules kept loaded, over all organisations; 0 is 64. A Go guest's
 	// code is about 12 MB.
 	Images int
-	Log    *slog.Logger // nil discards
+	// Pool lends the instances; nil is [engine.Fresh]. Whoever made it closes it, after the host.
+	Pool engine.Pool
+	Log  *slog.Logger // nil discards
 }
 
 const defaultImages = 64
@@ -63,12 +65,15 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	if o.Images <= 0 {
 		o.Images = defaultImages
 	}
+	if o.Pool == nil {
+		o.Pool = engine.Fresh{}
+	}
 	h := &Host{
 		limits:    o.Limits,
 		source:    o.Source,
 		log:       o.Log,
 		inspector: admission.Inspector{Limits: admission.UploadLimits(o.Limits), Schema: o.Schema},
-		engine:    engine.New(engine.Fresh{}),
+		engine:    engine.New(o.Pool),
 		trial:     make(chan struct{}, 1),
 	}
 	var err error

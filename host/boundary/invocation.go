@@ -48,6 +48,7 @@ type Invocation struct {
 	start     time.Time
 
 	phase    Phase
+	asked    []string   // see Asked
 	over     *abi.Error // why the guest must not run on; set once
 	left     bool       // over by proc_exit(0) after it had answered: a success
 	label    abi.Classification
@@ -134,6 +135,10 @@ func (inv *Invocation) Enter(p Phase) {
 
 // Over says why the guest must not run on, or nil. Once set it stays.
 func (inv *Invocation) Over() *abi.Error { return inv.over }
+
+// Asked names the functions the initialiser called whose answers are not the same in every
+// invocation, or that leave something behind: once each, in the order of the first calls.
+func (inv *Invocation) Asked() []string { return inv.asked }
 
 // finish makes the invocation over; the first reason counts.
 func (inv *Invocation) finish(why *abi.Error) {

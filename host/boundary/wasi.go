@@ -3,6 +3,7 @@ package boundary
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -60,12 +61,23 @@ func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []
 	if inv.over != nil || handle == nil {
 		return abi.WASINosys
 	}
+	if inv.phase == PhaseInitialize && !constantWASI[name] && !slices.Contains(inv.asked, name) {
+		inv.asked = append(inv.asked, name)
+	}
 	errno := abi.WASIInval
 	inv.protect(name, func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
 	if err := Ended(ctx); err != nil {
 		inv.finish(err)
 	}
 	return errno
+}
+
+// constantWASI are the functions that answer every guest of every invocation the same and
+// change nothing but its memory. Who has asked only these may be frozen as it is (S13).
+var constantWASI = map[string]bool{
+	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true, "sched_yield": true,
+	"fd_prestat_get": true, "fd_prestat_dir_name": true, "fd_fdstat_get": true, "fd_fdstat_set_flags": true,
+	"fd_read": true, "fd_close": true, "fd_seek": true,
 }
 
 // wasiHandlers has exactly one entry for each row of [abi.WASIFunctions]; a test holds it to that.

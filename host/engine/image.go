@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // Image is one compiled module of one organisation, ready to be instantiated. It has an
@@ -16,8 +18,13 @@ type Image struct {
 	runtime     wazero.Runtime
 	compiled    wazero.CompiledModule
 	initialSize int64 // bytes of memory an instance begins with
+	mostSize    int64 // bytes of memory the module allows itself
 	initializes bool
 	provides    map[string]bool // exports that are functions () -> i32
+
+	keeping Keeping
+	learned atomic.Pointer[string]   // why instances are not kept, found out by running
+	shelves atomic.Pointer[[]*shelf] // of pools, changed under mu
 
 	mu    sync.Mutex
 	links map[LinkSet]*links // made when first used
@@ -45,10 +52,15 @@ func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		}
 	}
 	_, initializes := functions[exportInitialize]
+	most := int64(wasm.MaxPages) << 16
+	if pages, ok := memory.Max(); ok {
+		most = int64(pages) << 16
+	}
 	return &Image{
 		runtime:     r,
 		compiled:    compiled,
 		initialSize: int64(memory.Min()) << 16,
+		mostSize:    most,
 		initializes: initializes,
 		provides:    provides,
 		links:       make(map[LinkSet]*links),
@@ -83,5 +95,36 @@ func (i *Image) linked(ctx context.Context, set LinkSet) (*links, error) {
 	return l, nil
 }
 
-// Close frees the module's code. No guest of the image may be running.
-func (i *Image) Close(ctx context.Context) error { return i.runtime.Close(ctx) }
+// addShelf lists a pool's shelf, unless there are too many.
+func (i *Image) addShelf(s *shelf) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var all []*shelf
+	if old := i.shelves.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	if len(all) >= maxShelves {
+		return false
+	}
+	all = append(all, s)
+	i.shelves.Store(&all)
+	return true
+}
+
+func (i *Image) removeShelf(s *shelf) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(*i.shelves.Load()), func(other *shelf) bool { return other == s })
+	i.shelves.Store(&left)
+}
+
+// Close closes the idle instances that pools have of the image and frees its code. No guest of
+// the image may be running.
+func (i *Image) Close(ctx context.Context) error {
+	if all := i.shelves.Load(); all != nil {
+		for _, s := range *all {
+			s.pool.drop(s)
+		}
+	}
+	return i.runtime.Close(ctx)
+}

@@ -18,8 +18,8 @@ type Instance interface {
 	Call(ctx context.Context, export string) *abi.Error
 	// MemoryBytes is the size of the linear memory, which never shrinks.
 	MemoryBytes() int64
-	// Release gives the instance up, on the goroutine that ran it and after Call has
-	// returned (S1). It is called exactly once.
+	// Release gives the instance up, on the goroutine that ran it, after Call has returned
+	// (S1) and after the outcome was made. It is called exactly once.
 	Release()
 }
 

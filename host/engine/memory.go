@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/ecotone-dev/ecotone/host/memory"
 )
 
 // linearMemory is the memory of one guest. It never grows past its limit, whatever maximum
@@ -18,6 +20,13 @@ type linearMemory struct {
 func withMemoryLimit(ctx context.Context, limit int64) context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
 		return &linearMemory{limit: min(most, uint64(max(limit, 0)))}
+	}))
+}
+
+// withMemory is the context under which an instance gets a region that is there already.
+func withMemory(ctx context.Context, region *memory.Region) context.Context {
+	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory {
+		return region
 	}))
 }
 

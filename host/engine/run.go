@@ -34,24 +34,30 @@ func (e *Engine) Trials() int64 { return e.trials.Load() }
 func (e *Engine) Run(ctx context.Context, image *Image, inv *boundary.Invocation) boundary.Outcome {
 	ctx, cancel := e.within(boundary.With(ctx, inv), inv)
 	defer cancel()
-	memory, failure := e.run(ctx, image, inv)
+	instance, failure := e.run(ctx, image, inv)
+	var memory int64
+	if instance != nil {
+		// When the outcome is made: putting an instance back is nothing the answer needs.
+		defer instance.Release()
+		memory = instance.MemoryBytes()
+	}
 	return inv.Conclude(ctx, failure, memory)
 }
 
-// run returns the bytes of memory the guest had in the end and why it failed.
-func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation) (int64, *abi.Error) {
+// run returns the instance that ran, which the caller releases, and why it failed.
+func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation) (Instance, *abi.Error) {
 	spec := inv.Authority().Spec()
 	if err := inv.Authority().Current(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := boundary.Ended(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	if !image.Provides(spec.Export) {
-		return 0, abi.Errorf(abi.CodeExportMissing, "the module exports no capability %s", abi.Quote(spec.Export))
+		return nil, abi.Errorf(abi.CodeExportMissing, "the module exports no capability %s", abi.Quote(spec.Export))
 	}
 	if err := image.fits(inv.Limits()); err != nil {
-		return 0, err
+		return nil, err
 	}
 	e.started.Add(1)
 	return e.enter(ctx, image, inv)
@@ -59,17 +65,14 @@ func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation
 
 // enter runs guest code. A panic of the engine under a hostile module ends this invocation
 // and not the process.
-func (e *Engine) enter(ctx context.Context, image *Image, inv *boundary.Invocation) (memory int64, err *abi.Error) {
+func (e *Engine) enter(ctx context.Context, image *Image, inv *boundary.Invocation) (instance Instance, err *abi.Error) {
 	defer contain(&err)
 	inv.Enter(boundary.PhaseInitialize)
-	instance, err := e.pool.Take(ctx, image, inv)
-	if err != nil {
-		return 0, err
+	if instance, err = e.pool.Take(ctx, image, inv); err != nil {
+		return nil, err
 	}
-	defer instance.Release()
 	inv.Enter(boundary.PhaseRun)
-	err = instance.Call(ctx, inv.Authority().Spec().Export)
-	return instance.MemoryBytes(), err
+	return instance, instance.Call(ctx, inv.Authority().Spec().Export)
 }
 
 func contain(err **abi.Error) {
@@ -89,7 +92,7 @@ func (e *Engine) within(ctx context.Context, inv *boundary.Invocation) (context.
 
 // Trial runs a module's initialiser once, as admission does, in an instance that is thrown
 // away: without any authority, within limits and the given wall time. What the module does
-// wrong is INITIALIZE_FAILED.
+// wrong is INITIALIZE_FAILED. Afterwards [Image.FreshBecause] knows what it asked for.
 func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wall time.Duration) (err *abi.Error) {
 	defer contain(&err)
 	if err := image.fits(limits); err != nil {
@@ -103,6 +106,7 @@ func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wa
 	instance, err := Fresh{}.Take(trial, image, inv)
 	if err == nil {
 		instance.Release()
+		image.learn(inv)
 		err = boundary.Ended(trial)
 	}
 	if err != nil && err.Code == abi.CodeDeadline && ctx.Err() == nil {

@@ -194,6 +194,7 @@ func (w *walker) bulk(c *cursor, imm immediate) {
 	uses.BulkOperations++
 	switch imm {
 	case immMemoryInit:
+		uses.MemoryInits++
 		w.segment(c)
 		w.memory(c)
 	case immDataDrop:

@@ -33,10 +33,5 @@ func BoundTables(module []byte, m *Module, limits abi.Limits) []byte {
 		payload = binary.AppendUvarint(payload, uint64(t.Limits.Min))
 		payload = binary.AppendUvarint(payload, uint64(top))
 	}
-	out := make([]byte, 0, len(module)+16*len(m.Tables)+binary.MaxVarintLen32)
-	out = append(out, module[:s.Offset]...)
-	out = append(out, byte(SectionTable))
-	out = binary.AppendUvarint(out, uint64(len(payload)))
-	out = append(out, payload...)
-	return append(out, module[s.Payload.End:]...)
+	return replaceSection(module, s, payload)
 }

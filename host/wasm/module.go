@@ -343,7 +343,8 @@ type Uses struct {
 	TableGrows     uint64   `json:"tableGrows"`
 	TableWrites    uint64   `json:"tableWrites"`  // table.set, fill, copy and init
 	SegmentDrops   uint64   `json:"segmentDrops"` // data.drop and elem.drop
-	RefFuncs       uint64   `json:"refFuncs"`     // ref.func in bodies
+	MemoryInits    uint64   `json:"memoryInits"`
+	RefFuncs       uint64   `json:"refFuncs"` // ref.func in bodies
 	BulkOperations uint64   `json:"bulkOperations"`
 	Features       []string `json:"features"` // sorted names of the extensions to WebAssembly 1.0
 }

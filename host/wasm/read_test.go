@@ -39,7 +39,7 @@ func TestStructure(t *testing.T) {
 	}
 	wantUses := wasm.Uses{
 		Instructions: m.Uses.Instructions, MaxBodyBytes: m.Uses.MaxBodyBytes, MaxLocals: 2, MaxNesting: 2, MaxBrTable: 2, MaxBlocks: 5,
-		Loops: 1, IndirectCalls: 1, MemoryGrows: 1, TableGrows: 1, SegmentDrops: 1, RefFuncs: 1, BulkOperations: 4,
+		Loops: 1, IndirectCalls: 1, MemoryGrows: 1, TableGrows: 1, SegmentDrops: 1, MemoryInits: 1, RefFuncs: 1, BulkOperations: 4,
 		Features: []string{"bulk-memory", "reference-types", "simd"},
 	}
 	if diff := cmp.Diff(wantUses, m.Uses); diff != "" {

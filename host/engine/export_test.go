@@ -1,0 +1,33 @@
+package engine
+
+import "github.com/tetratelabs/wazero/api"
+
+// Tamper lets a test spoil every idle instance behind the pool's back.
+func (p *Pooled) Tamper(how func(api.Module, []api.MutableGlobal)) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			var all []*kept
+			for k := s.pop(); k != nil; k = s.pop() {
+				all = append(all, k)
+			}
+			for _, k := range all {
+				how(k.module, k.globals)
+				s.push(k)
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// OrgBytes is what an organisation takes of the budget.
+func (p *Pooled) OrgBytes(org string) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.tenants[org]; t != nil {
+		return t.bytes.Load()
+	}
+	return 0
+}
