@@ -59,6 +59,8 @@ type Options struct {
 	DrainTimeout   time.Duration
 	Log            *slog.Logger
 
+	// Store wraps the store; nil leaves it as it is. Tests break it here.
+	Store func(store.Store) store.Store
 	// Catalogue wraps the catalogue; nil leaves it as it is. Tests stop and slow it here.
 	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
 	// Resolver replaces the network's name resolution; nil asks the system. For tests.
@@ -114,6 +116,9 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.store = st
+	if o.Store != nil {
+		s.store = o.Store(st)
+	}
 	s.closing(st.Close)
 	if o.Dev && !st.Dev() {
 		return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "--dev works only on a data directory that was made under --dev").
@@ -134,7 +139,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.openAudit(ctx); err != nil {
 		return nil, err
 	}
-	s.policy, err = policy.Open(ctx, st, policy.Options{
+	s.policy, err = policy.Open(ctx, s.store, policy.Options{
 		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions), Keep: s.keep,
 	})
 	if err != nil {
@@ -159,11 +164,11 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.closing(s.host.Close)
 	s.closing(newWarmer(s.host, s.policy, o.Log).close)
-	services, workspaces, err := s.services(st, keyring)
+	services, workspaces, err := s.services(keyring)
 	if err != nil {
 		return nil, err
 	}
-	cat := catalogue.Catalogue(&catalogue.Stored{Store: st})
+	cat := catalogue.Catalogue(&catalogue.Stored{Store: s.store})
 	if o.Catalogue != nil {
 		cat = o.Catalogue(cat)
 	}
@@ -255,18 +260,18 @@ func recordOf(rec grant.Secret) (vault.Record, error) {
 	return out, nil
 }
 
-func (s *Server) services(st *badger.Store, keyring *vault.Keyring) (boundary.Services, *files.Service, error) {
+func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Service, error) {
 	secrets := vault.New(keyring, sealed{s.policy})
 	client := network.New(network.Options{
 		AllowLoopback: s.o.EgressLoopback, Listeners: s.addresses, Resolver: s.o.Resolver, Secrets: secrets,
 	})
 	s.closing(func() error { client.Close(); return nil })
-	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(st))
+	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(s.store))
 	if err != nil {
 		return boundary.Services{}, nil, err
 	}
 	s.closing(workspaces.Close)
-	return boundary.Services{Files: workspaces, KV: keyspace.New(st), HTTP: client, Signer: secrets}, workspaces, nil
+	return boundary.Services{Files: workspaces, KV: keyspace.New(s.store), HTTP: client, Signer: secrets}, workspaces, nil
 }
 
 func (s *Server) addresses() []netip.AddrPort {
