@@ -127,6 +127,7 @@ const (
 	CodeCanceled        Code = "CANCELED"
 	CodeMemoryLimit     Code = "MEMORY_LIMIT"
 	CodeStackLimit      Code = "STACK_LIMIT"
+	CodeFuelExhausted   Code = "FUEL_EXHAUSTED"
 	CodeInputLimit      Code = "INPUT_LIMIT"
 	CodeOutputLimit     Code = "OUTPUT_LIMIT"
 	CodeOutputMissing   Code = "OUTPUT_MISSING"
@@ -256,6 +257,7 @@ var codeTable = []CodeInfo{
 	{CodeCanceled, KindConflict, 409, ECANCELED, "The invocation was cancelled."},
 	{CodeMemoryLimit, KindResourceExhausted, 422, 0, "The module needs more memory than the environment allows."},
 	{CodeStackLimit, KindResourceExhausted, 502, 0, "The guest's call stack reached its limit."},
+	{CodeFuelExhausted, KindResourceExhausted, 502, 0, "The invocation used up its fuel: what it computes and what it asks of the host, in one measure. The same call ends the same way however fast the machine is."},
 	{CodeInputLimit, KindResourceExhausted, 413, ETOOBIG, "The input is larger than the limit."},
 	{CodeOutputLimit, KindResourceExhausted, 502, ETOOBIG, "The guest's output is larger than the limit."},
 	{CodeOutputMissing, KindInternal, 502, 0, "The guest ended without an output."},

@@ -34,6 +34,8 @@ const (
 	LimitCompileWall
 	LimitCompileMemory
 	LimitWall
+	LimitFuel
+	LimitStackBytes
 	LimitInputBytes
 	LimitOutputBytes
 	LimitLogLineBytes
@@ -63,7 +65,7 @@ const (
 type LimitInfo struct {
 	Limit   Limit
 	Name    string // as configuration and documents name it
-	Unit    string // bytes, count, ms
+	Unit    string // bytes, count, ms, fuel
 	Default int64
 	Hard    int64 // what configuration may raise it to; 0: the operator decides, up to [OperatorMax]
 	Scope   string
@@ -112,6 +114,8 @@ var limitTable = [numLimits]LimitInfo{
 	LimitCompileWall:      {Name: "compileWall", Unit: "ms", Default: 30_000, Scope: ScopeServer, Code: CodeCompileLimit},
 	LimitCompileMemory:    {Name: "compileMemory", Unit: "bytes", Default: 2 * gib, Scope: ScopeServer, Code: CodeCompileLimit},
 	LimitWall:             {Name: "wall", Unit: "ms", Default: 5_000, Hard: 600_000, Scope: ScopeEnvironment, Code: CodeDeadline},
+	LimitFuel:             {Name: "fuel", Unit: "fuel", Default: 10_000_000_000, Hard: OperatorMax, Scope: ScopeEnvironment, Code: CodeFuelExhausted},
+	LimitStackBytes:       {Name: "stackBytes", Unit: "bytes", Default: 16 * mib, Hard: 64 * mib, Scope: ScopeEnvironment, Code: CodeStackLimit},
 	LimitInputBytes:       {Name: "inputBytes", Unit: "bytes", Default: mib, Hard: 32 * mib, Scope: ScopeEnvironment, Code: CodeInputLimit},
 	LimitOutputBytes:      {Name: "outputBytes", Unit: "bytes", Default: mib, Hard: 32 * mib, Scope: ScopeEnvironment, Code: CodeOutputLimit},
 	LimitLogLineBytes:     {Name: "logLineBytes", Unit: "bytes", Default: 4 * kib, Hard: 64 * kib, Scope: ScopeEnvironment},

@@ -41,6 +41,21 @@ var wasiTable = []WASIFunction{
 	{"fd_prestat_dir_name", []ValueType{I32, I32, I32}, false, "answers badf"},
 }
 
+// wasiPrices are what differs from the price of a call that moves a few bytes.
+var wasiPrices = map[string]Price{
+	"fd_write":    {500, 50},  // as log
+	"random_get":  {200, 200}, // as random
+	"poll_oneoff": {1000, 0},
+}
+
+// Price is in units of fuel, as a host function's; the KiB are those logged or filled.
+func (f WASIFunction) Price() Price {
+	if p, ok := wasiPrices[f.Name]; ok {
+		return p
+	}
+	return Price{100, 0}
+}
+
 // WASIFunctions returns the subset in its documented order. The caller must not change it.
 func WASIFunctions() []WASIFunction { return wasiTable }
 

@@ -93,7 +93,7 @@ func writeErrnos(b *bytes.Buffer) {
 }
 
 func writeWASI(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n## The WASI subset\n\nImport module %s. None of it reaches outside the invocation. Results are WASI error numbers.\n\n| function | signature | what it does |\n|---|---|---|\n", code(abi.WASIModule))
+	fmt.Fprintf(b, "\n## The WASI subset\n\nImport module %s. None of it reaches outside the invocation. Results are WASI error numbers.\n\n| function | signature | what it does | price | per KiB |\n|---|---|---|---:|---:|\n", code(abi.WASIModule))
 	for _, f := range abi.WASIFunctions() {
 		params := make([]string, len(f.Params))
 		for i, p := range f.Params {
@@ -103,7 +103,8 @@ func writeWASI(b *bytes.Buffer) {
 		if f.NoResult {
 			result = ""
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", code(f.Name), code("("+strings.Join(params, ", ")+")"+result), f.Does)
+		price := f.Price()
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %d |\n", code(f.Name), code("("+strings.Join(params, ", ")+")"+result), f.Does, price.Base, price.PerKiB)
 	}
 }
 

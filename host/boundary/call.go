@@ -26,6 +26,7 @@ type call struct {
 	request FetchRequest
 	line    Line
 	before  int64 // objects withheld before this call
+	kibs    int64 // of what went in and came out that are paid
 }
 
 // Call makes one host call. args are the raw WebAssembly parameters in the order of
@@ -76,6 +77,9 @@ func (c *call) steps(ctx context.Context, args []uint64) (Result, *abi.Error) {
 	if err := c.copyArguments(args); err != nil {
 		return Result{}, err
 	}
+	if err := c.payBytes(0); err != nil {
+		return Result{}, err
+	}
 	if !c.inv.authority.Reaches(c.fn.Reach) {
 		return Result{}, c.aboveReach()
 	}
@@ -87,6 +91,9 @@ func (c *call) steps(ctx context.Context, args []uint64) (Result, *abi.Error) {
 	}
 	result, err := c.act(ctx)
 	c.close(ctx, &result, err)
+	if unpaid := c.payBytes(int64(len(result.Body))); unpaid != nil && err == nil {
+		err = unpaid
+	}
 	return result, err
 }
 
@@ -112,6 +119,9 @@ func (c *call) admit(ctx context.Context) *abi.Error {
 	}
 	if err := Ended(ctx); err != nil {
 		inv.finish(err)
+		return err
+	}
+	if err := inv.pay(int64(c.fn.Price.Base)); err != nil {
 		return err
 	}
 	return c.withinCalls()

@@ -34,6 +34,7 @@ func invokeChild(ctx context.Context, c *call) (Result, error) {
 	if c.inv.services.Children == nil {
 		return unavailable(c)
 	}
+	c.inv.settle() // what the guest was handed is the child's to use
 	return c.inv.services.Children.InvokeChild(ctx, c.inv.scope(), abi.CapabilityRef(c.text(0)), c.data[1])
 }
 

@@ -59,6 +59,9 @@ type Invocation struct {
 	tooLarge bool   // the last output was over its limit
 	guest    *GuestError
 	logs     guestLog
+	gauge    Gauge // of the guest that runs; nil: none
+	slice    int64 // of fuel
+	trial    bool
 	used     budgets
 	below    budgets     // what its children used, and theirs
 	parent   *Invocation // nil: none. Its guest waits, so that it is this goroutine's too
@@ -68,7 +71,7 @@ type Invocation struct {
 }
 
 // budgets counts what was used up.
-type budgets struct{ calls, random, children, requests int64 }
+type budgets struct{ calls, random, children, requests, fuel int64 }
 
 // budget names one of the budgets.
 type budget func(*budgets) *int64
@@ -77,6 +80,7 @@ func hostCalls(b *budgets) *int64    { return &b.calls }
 func randomBytes(b *budgets) *int64  { return &b.random }
 func childrenMade(b *budgets) *int64 { return &b.children }
 func requestsSent(b *budgets) *int64 { return &b.requests }
+func fuelTaken(b *budgets) *int64    { return &b.fuel }
 
 // New makes the state of one invocation, in PhaseWaiting and at the authority's start label.
 func New(s Spec) *Invocation {
@@ -89,7 +93,9 @@ func New(s Spec) *Invocation {
 // NewTrial makes the state of a run that may do nothing, for trying an initialiser at
 // admission. It must never be given to a guest's capability.
 func NewTrial(limits *abi.Limits) *Invocation {
-	return newInvocation(Spec{Authority: new(authority.Authority)}, limits)
+	inv := newInvocation(Spec{Authority: new(authority.Authority)}, limits)
+	inv.trial = true
+	return inv
 }
 
 func newInvocation(s Spec, limits *abi.Limits) *Invocation {
@@ -112,6 +118,7 @@ func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 		random:    s.Random,
 		log:       s.Log,
 		start:     s.Now(),
+		slice:     slice,
 		label:     s.Authority.Spec().Start.Source(),
 		logs:      guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)},
 		unlisted:  make(map[string]int64),

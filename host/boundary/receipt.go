@@ -15,6 +15,7 @@ type Receipt struct {
 	RandomBytes  int64              `json:"randomBytes"`
 	Children     int64              `json:"children"`
 	HTTPRequests int64              `json:"httpRequests"`
+	Fuel         int64              `json:"fuel"`       // its own, without its children's
 	PeakMemory   int64              `json:"peakMemory"` // bytes of linear memory at the end, its peak: memory never shrinks
 	Took         time.Duration      `json:"took"`       // ns, from New to the end
 	Lines        []Line             `json:"lines,omitempty"`
@@ -61,6 +62,7 @@ func (inv *Invocation) receipt(peakMemory int64) Receipt {
 		RandomBytes:  inv.used.random,
 		Children:     inv.used.children,
 		HTTPRequests: inv.used.requests,
+		Fuel:         inv.used.fuel,
 		PeakMemory:   peakMemory,
 		Took:         inv.elapsed(),
 		Lines:        inv.lines,

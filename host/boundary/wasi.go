@@ -64,12 +64,30 @@ func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []
 	if inv.phase == PhaseInitialize && !constantWASI[name] && !slices.Contains(inv.asked, name) {
 		inv.asked = append(inv.asked, name)
 	}
+	price := wasiPrice[name]
+	if inv.pay(int64(price.Base)) != nil {
+		return abi.WASINosys
+	}
 	errno := abi.WASIInval
 	inv.protect(name, func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
 	if err := Ended(ctx); err != nil {
 		inv.finish(err)
 	}
 	return errno
+}
+
+// wasiPrice are the prices of the subset, by name.
+var wasiPrice = func() map[string]abi.Price {
+	m := make(map[string]abi.Price)
+	for _, f := range abi.WASIFunctions() {
+		m[f.Name] = f.Price()
+	}
+	return m
+}()
+
+// pay takes for n bytes, before they are moved; false says the invocation is over.
+func (w *wasiCall) pay(name string, n int64) bool {
+	return w.inv.pay(kibs(n)*int64(wasiPrice[name].PerKiB)) == nil
 }
 
 // constantWASI are the functions that answer every guest of every invocation the same and
@@ -142,6 +160,9 @@ func wasiRandom(_ context.Context, w *wasiCall) int32 {
 		w.inv.finish(err)
 		return abi.WASINotcap
 	}
+	if !w.pay("random_get", int64(n)) {
+		return abi.WASINotcap
+	}
 	if err := w.inv.fill(w.mem, ptr, n); err != nil {
 		w.inv.finish(abi.AsError(err))
 		return abi.WASIFault
@@ -189,6 +210,9 @@ func fdWrite(_ context.Context, w *wasiCall) int32 {
 			return abi.WASIFault
 		}
 		text = append(text, view[:min(len(view), maxWrite-len(text))]...)
+	}
+	if !w.pay("fd_write", int64(len(text))) {
+		return abi.WASINotcap
 	}
 	if errno := w.put32(w.arg(3), uint32(len(text))); errno != abi.WASISuccess {
 		return errno

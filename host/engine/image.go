@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/meter"
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
@@ -36,9 +38,13 @@ const (
 )
 
 // NewImage takes over a runtime and a module compiled in it, also when it fails: then it
-// closes the runtime. Admission has checked what is checked here again, because an engine
+// closes the runtime. The module was metered for [StackBytes]. Admission has checked what is checked here again, because an engine
 // that is handed anything else would find out in the middle of a run.
 func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule) (*Image, error) {
+	if !slices.ContainsFunc(compiled.ImportedFunctions(), isRefuel) {
+		_ = r.Close(ctx)
+		return nil, abi.Errorf(abi.CodeInternal, "the module is not metered, so nothing would end it")
+	}
 	memory, ok := compiled.ExportedMemories()[exportMemory]
 	if !ok {
 		_ = r.Close(ctx)
@@ -65,6 +71,11 @@ func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		provides:    provides,
 		links:       make(map[LinkSet]*links),
 	}, nil
+}
+
+func isRefuel(f api.FunctionDefinition) bool {
+	module, name, imported := f.Import()
+	return imported && module == meter.ImportModule && name == meter.ImportRefuel
 }
 
 // Provides reports whether the module exports a capability under this name: a function

@@ -33,7 +33,8 @@ type Pool interface {
 }
 
 // Fresh is the pool that keeps nothing: a new instance for each invocation, whose
-// initialiser runs in the invocation's time and memory, and without its authority.
+// initialiser runs in the invocation's time, memory and fuel, and without its authority. The fuel is
+// given back where a pool would keep the work: what an invocation costs does not depend on the pool.
 type Fresh struct{}
 
 // Take implements [Pool].
@@ -50,12 +51,17 @@ func (Fresh) Take(ctx context.Context, image *Image, inv *boundary.Invocation) (
 		// Not the guest's code: a segment that lies outside its memory or table.
 		return nil, abi.Errorf(abi.CodeInitializeFailed, "the module cannot be instantiated: %w", traced(err))
 	}
-	i := &fresh{module}
-	if image.initializes {
-		if _, err := module.ExportedFunction(exportInitialize).Call(ctx); err != nil {
-			i.Release()
-			return nil, initializeFailed(failure(ctx, inv, err))
-		}
+	i := &fresh{module: module}
+	if !i.bind(module) {
+		i.Release()
+		return nil, abi.Errorf(abi.CodeInternal, "the prepared module does not export what it is metered by")
+	}
+	if err := i.initialize(ctx, module, image, inv); err != nil {
+		i.Release()
+		return nil, err
+	}
+	if image.learn(inv) {
+		inv.Refund()
 	}
 	return i, nil
 }
@@ -70,14 +76,18 @@ func initializeFailed(err *abi.Error) *abi.Error {
 	return err
 }
 
-type fresh struct{ module api.Module }
+type fresh struct {
+	metered
+	module api.Module
+}
 
 func (i *fresh) Call(ctx context.Context, export string) *abi.Error {
-	results, err := i.module.ExportedFunction(export).Call(ctx)
-	if err != nil {
-		return failure(ctx, boundary.From(ctx), err)
+	inv := boundary.From(ctx)
+	var result [1]uint64
+	if err := i.call(ctx, inv, i.module.ExportedFunction(export), result[:]); err != nil {
+		return failure(ctx, inv, err)
 	}
-	if status := int32(results[0]); status != 0 {
+	if status := int32(result[0]); status != 0 {
 		return abi.Errorf(abi.CodeGuestError, "the capability returned %d", status)
 	}
 	return nil

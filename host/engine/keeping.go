@@ -15,8 +15,8 @@ type Keeping struct {
 	// Seeded is set when the author accepts that what the initialiser learned of time and
 	// randomness is the same in many invocations (S13).
 	Seeded bool
-	// Globals is how many mutable globals the module exports under [wasm.GlobalName]: all.
-	Globals int
+	// Globals are the names under which the module exports its mutable globals: all of them.
+	Globals []string
 	// Overhead estimates what an instance takes of the host beside its memory, in bytes.
 	Overhead int64
 

@@ -22,6 +22,7 @@ type frozen struct {
 // kept is an instance that a pool may lend again. It belongs to whoever took it from the pool,
 // until it is put back or closed; nobody else touches it (S1).
 type kept struct {
+	metered
 	shelf   *shelf
 	module  api.Module
 	region  *memory.Region
@@ -41,7 +42,7 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 	k.result[0] = 0
 	inv := boundary.From(ctx)
 	// A new function for each call: one that is kept would keep the deepest stack it ever had.
-	if err := k.module.ExportedFunction(export).CallWithStack(ctx, k.result[:]); err != nil {
+	if err := k.call(ctx, inv, k.module.ExportedFunction(export), k.result[:]); err != nil {
 		return failure(ctx, inv, err)
 	}
 	k.intact = settled(ctx, inv)
@@ -52,8 +53,7 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 }
 
 // settled reports, after a guest's call has returned, that nothing ends the invocation from
-// outside. The engine watches the context from a goroutine of its own, which may mark the
-// module closed a moment after the call returned, but only if the context was done before.
+// outside.
 func settled(ctx context.Context, inv *boundary.Invocation) bool {
 	return inv.Over() == nil && ctx.Err() == nil
 }
@@ -64,8 +64,11 @@ func (k *kept) MemoryBytes() int64 { return int64(k.region.Size()) }
 // Release implements [Instance]: it puts the instance back, or closes it.
 func (k *kept) Release() { k.shelf.pool.release(k) }
 
-// bind finds the mutable globals, which the prepared module exports.
-func (k *kept) bind(names []string) bool {
+// bindAll finds the mutable globals, which the prepared module exports.
+func (k *kept) bindAll(names []string) bool {
+	if !k.bind(k.module) {
+		return false
+	}
 	k.globals = make([]api.MutableGlobal, len(names))
 	for n, name := range names {
 		g, ok := k.module.ExportedGlobal(name).(api.MutableGlobal)

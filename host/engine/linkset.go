@@ -10,6 +10,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/meter"
 )
 
 // LinkSet says which host functions an instance is linked to. There are as many as there are
@@ -33,7 +34,7 @@ func (s LinkSet) Has(fn *abi.Function) bool {
 
 // links are the host modules of one link set within one runtime. They hold no state: which
 // invocation calls is in the call's context.
-type links struct{ host, wasi api.Module }
+type links struct{ host, wasi, meter api.Module }
 
 func newLinks(ctx context.Context, r wazero.Runtime, set LinkSet) (*links, error) {
 	host := r.NewHostModuleBuilder(abi.Module)
@@ -53,6 +54,9 @@ func newLinks(ctx context.Context, r wazero.Runtime, set LinkSet) (*links, error
 		}
 		wasi.NewFunctionBuilder().WithGoModuleFunction(calledWASI(fn), valueTypes(fn.Params), results).Export(fn.Name)
 	}
+	fuel := r.NewHostModuleBuilder(meter.ImportModule)
+	fuel.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(meter.ImportRefuel)
+	fuel.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(overflow), nil, nil).Export(meter.ImportOverflow)
 	hostModule, err := instantiateNameless(ctx, r, host)
 	if err != nil {
 		return nil, err
@@ -61,7 +65,11 @@ func newLinks(ctx context.Context, r wazero.Runtime, set LinkSet) (*links, error
 	if err != nil {
 		return nil, err
 	}
-	return &links{hostModule, wasiModule}, nil
+	meterModule, err := instantiateNameless(ctx, r, fuel)
+	if err != nil {
+		return nil, err
+	}
+	return &links{hostModule, wasiModule, meterModule}, nil
 }
 
 // instantiateNameless makes a module that is found by the import resolver only, so that one
@@ -82,6 +90,8 @@ func (l *links) resolve(ctx context.Context) context.Context {
 			return l.host
 		case abi.WASIModule:
 			return l.wasi
+		case meter.ImportModule:
+			return l.meter
 		}
 		return nil
 	})

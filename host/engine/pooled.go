@@ -16,7 +16,6 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/memory"
-	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // PoolOptions configures a [Pooled]. The zero value is usable.
@@ -180,13 +179,15 @@ func (p *Pooled) make(ctx context.Context, s *shelf, inv *boundary.Invocation) (
 // done.
 func (p *Pooled) initialize(ctx context.Context, k *kept, inv *boundary.Invocation) *abi.Error {
 	s := k.shelf
-	if s.image.initializes {
-		if _, err := k.module.ExportedFunction(exportInitialize).Call(ctx); err != nil {
-			return initializeFailed(failure(ctx, inv, err))
-		}
+	if err := k.initialize(ctx, k.module, s.image, inv); err != nil {
+		return err
 	}
-	if !settled(ctx, inv) || !s.image.learn(inv) || k.region.Size() == 0 {
+	if !s.image.learn(inv) {
 		return nil // for this invocation only
+	}
+	inv.Refund()
+	if !settled(ctx, inv) || k.region.Size() == 0 {
+		return nil
 	}
 	f, err := k.freeze(time.Now())
 	if err != nil {
@@ -462,17 +463,9 @@ func (s *shelf) instantiate(ctx context.Context, inv *boundary.Invocation) (*kep
 		// Not the guest's code: a segment that lies outside its memory or table.
 		return nil, abi.Errorf(abi.CodeInitializeFailed, "the module cannot be instantiated: %w", traced(err))
 	}
-	if !k.bind(s.names) {
+	if !k.bindAll(s.names) {
 		_ = k.close()
 		return nil, abi.Errorf(abi.CodeInternal, "the prepared module does not export its globals")
 	}
 	return k, nil
-}
-
-func globalNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = wasm.GlobalName(i)
-	}
-	return names
 }

@@ -106,10 +106,12 @@ func (e *Engine) Trial(ctx context.Context, image *Image, limits *abi.Limits, wa
 	instance, err := Fresh{}.Take(trial, image, inv)
 	if err == nil {
 		instance.Release()
-		image.learn(inv)
 		err = boundary.Ended(trial)
 	}
-	if err != nil && err.Code == abi.CodeDeadline && ctx.Err() == nil {
+	switch {
+	case err != nil && err.Code == abi.CodeFuelExhausted:
+		return abi.Errorf(abi.CodeInitializeFailed, "the initialiser used up its fuel, %d", limits.Get(abi.LimitFuel))
+	case err != nil && err.Code == abi.CodeDeadline && ctx.Err() == nil:
 		return abi.Errorf(abi.CodeInitializeFailed, "the initialiser did not end within %s", wall)
 	}
 	return err

@@ -49,7 +49,7 @@ type stack struct {
 
 // newShelf makes an empty shelf, of no tenant yet.
 func newShelf(p *Pooled, image *Image, key shelfKey) *shelf {
-	return &shelf{pool: p, image: image, key: key, names: globalNames(image.keeping.Globals), stacks: make([]stack, runtime.GOMAXPROCS(0))}
+	return &shelf{pool: p, image: image, key: key, names: image.keeping.Globals, stacks: make([]stack, runtime.GOMAXPROCS(0))}
 }
 
 func (s *shelf) is(spec *authority.Spec, set LinkSet, limits *abi.Limits) bool {
