@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/store/... ./host/boundary/... ./host/files/... ./host/network/... ./host/vault/...
 
-.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench crash clean
+.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -67,7 +67,31 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  for f in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz' || true); do \
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; done; done
 
-bench: ## run the benchmarks that stand beside the hot path
+# benchmarks/ is a Go module of its own, so that the peers it measures are none of the product's
+# dependencies. wasmtime-go needs cgo; without a C compiler its rows are skipped, and said so.
+BENCH      := $(abspath $(BIN))/benchmarks
+ifeq ($(HAVE_CC),yes)
+BENCH_FLAGS := -tags wasmtime
+BENCH_CGO   := 1
+else
+BENCH_CGO   := 0
+endif
+
+benchbin:
+ifneq ($(HAVE_CC),yes)
+	@echo "SKIPPED: wasmtime-go needs a C compiler, and there is none on this machine"
+endif
+	cd benchmarks && CGO_ENABLED=$(BENCH_CGO) $(GO) build $(BENCH_FLAGS) -o $(BENCH) .
+	cd benchmarks && $(BENCH) -prepare
+
+bench: benchbin ## measure the hot path beside its peers; QUICK=1 for less than a minute
+	cd benchmarks && $(BENCH) $(if $(QUICK),-quick)
+
+SOAK ?= 10m
+soak: benchbin ## mixed good and hostile load for SOAK, then see that nothing has grown
+	cd benchmarks && $(BENCH) -soak $(SOAK)
+
+microbench: ## run the in-package benchmarks of the parts
 	$(GO) test -run '^$$' -bench . -benchmem ./gateway/gate ./gateway/audit ./gateway/schema ./host/boundary
 
 crash: ## kill the server 50 times under load and look at what is left

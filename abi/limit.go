@@ -106,7 +106,7 @@ var limitTable = [numLimits]LimitInfo{
 	LimitElementSegments:  {Name: "elementSegments", Unit: "count", Default: 4096, Hard: 4096, Scope: ScopeUpload, Code: CodeModuleLimit},
 	LimitCustomSections:   {Name: "customSections", Unit: "count", Default: 64, Hard: 64, Scope: ScopeUpload, Code: CodeModuleLimit},
 	LimitNameBytes:        {Name: "nameBytes", Unit: "bytes", Default: 512, Hard: 512, Scope: ScopeUpload, Code: CodeModuleLimit},
-	LimitMemories:         {Name: "memories", Unit: "count", Default: 1, Hard: 1, Scope: ScopeUpload, Code: CodeModuleLimit},
+	LimitMemories:         {Name: "memories", Unit: "count", Default: 1, Hard: 1, Scope: ScopeUpload, Code: CodeModuleFeature},
 	LimitMemoryBytes:      {Name: "memoryBytes", Unit: "bytes", Default: 16 * mib, Hard: 256 * mib, Scope: ScopeEnvironment, Code: CodeMemoryLimit},
 	LimitTables:           {Name: "tables", Unit: "count", Default: 4, Hard: 4, Scope: ScopeUpload, Code: CodeModuleLimit},
 	LimitTableEntries:     {Name: "tableEntries", Unit: "count", Default: 100_000, Hard: 100_000, Scope: ScopeUpload, Code: CodeModuleLimit},

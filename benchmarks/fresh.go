@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ecotone-dev/ecotone/benchmarks/peer"
 	"github.com/ecotone-dev/ecotone/benchmarks/report"
 	"github.com/ecotone-dev/ecotone/host/boundary"
@@ -29,62 +31,69 @@ type entrant struct {
 	c    peer.Contender
 }
 
-// line-up of one guest; what it compiled is closed by the returned function.
-func lineUp(ctx context.Context, h *peer.Host, g *peer.Guest) (list []entrant, closeAll func(), err error) {
-	var closers []func()
-	closeAll = func() {
-		for i := len(closers) - 1; i >= 0; i-- {
-			closers[i]()
-		}
+// hosts is one guest module compiled by every host.
+type hosts struct {
+	ours           *peer.Host
+	plain, checked *peer.Wazero
+	extism         *peer.Extism
+	wasmtime       *peer.Wasmtime
+}
+
+// compileAll has all hosts compile a module, at the same time: none of it is timed.
+func compileAll(ctx context.Context, ours *peer.Host, g *peer.Guest) (*hosts, error) {
+	h := &hosts{ours: ours}
+	var group errgroup.Group
+	group.Go(func() error { return ours.Admit(ctx, g.Ecotone) })
+	group.Go(func() (err error) { h.plain, err = peer.NewWazero(ctx, g.Ecotone, false); return err })
+	group.Go(func() (err error) { h.checked, err = peer.NewWazero(ctx, g.Ecotone, true); return err })
+	group.Go(func() (err error) { h.extism, err = peer.NewExtism(ctx, g.Extism); return err })
+	if peer.WasmtimeMissing == "" {
+		group.Go(func() (err error) { h.wasmtime, err = peer.NewWasmtime(g.Ecotone); return err })
 	}
-	add := func(name string, c peer.Contender, e error) {
+	if err := group.Wait(); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *hosts) close() {
+	if h.plain != nil {
+		h.plain.Close()
+	}
+	if h.checked != nil {
+		h.checked.Close()
+	}
+	if h.extism != nil {
+		h.extism.Close()
+	}
+	if h.wasmtime != nil {
+		h.wasmtime.Close()
+	}
+}
+
+// lineUp makes the contenders of one guest. The caller closes them, also after an error.
+func (h *hosts) lineUp(ctx context.Context, g *peer.Guest) (list []entrant, err error) {
+	add := func(name string, make func() (peer.Contender, error)) {
 		if err != nil {
 			return
 		}
-		if err = e; err == nil {
-			closers = append(closers, c.Close)
+		var c peer.Contender
+		if c, err = make(); err == nil {
 			list = append(list, entrant{name, c})
 		}
 	}
-	ours, e := h.Fresh(ctx, g)
-	add(nameOurs, ours, e)
-
-	plain, e := peer.NewWazero(ctx, g.Ecotone, g.Export, false)
-	if e != nil {
-		return nil, closeAll, e
+	add(nameOurs, func() (peer.Contender, error) { return h.ours.Fresh(g) })
+	add(nameWazeroNew, func() (peer.Contender, error) { return h.plain.New(g.Export), nil })
+	add(nameWazeroChecks, func() (peer.Contender, error) { return h.checked.Reused(ctx, g.Export) })
+	add(nameWazeroPlain, func() (peer.Contender, error) { return h.plain.Reused(ctx, g.Export) })
+	add(nameExtismNew, func() (peer.Contender, error) { return h.extism.New(g.Export), nil })
+	add(nameExtismReused, func() (peer.Contender, error) { return h.extism.Reused(ctx, g.Export) })
+	if h.wasmtime != nil {
+		add(nameWtNew, func() (peer.Contender, error) { return h.wasmtime.New(g.Export), nil })
+		add(nameWtReused, func() (peer.Contender, error) { return h.wasmtime.Reused(g.Export) })
 	}
-	closers = append(closers, plain.Close)
-	add(nameWazeroNew, plain.New(), nil)
-	checked, e := peer.NewWazero(ctx, g.Ecotone, g.Export, true)
-	if e != nil {
-		return nil, closeAll, e
-	}
-	closers = append(closers, checked.Close)
-	c, e := checked.Reused(ctx)
-	add(nameWazeroChecks, c, e)
-	c, e = plain.Reused(ctx)
-	add(nameWazeroPlain, c, e)
-
-	ext, e := peer.NewExtism(ctx, g)
-	if e != nil {
-		return nil, closeAll, e
-	}
-	closers = append(closers, ext.Close)
-	add(nameExtismNew, ext.New(), nil)
-	c, e = ext.Reused(ctx)
-	add(nameExtismReused, c, e)
-
-	if peer.WasmtimeMissing == "" {
-		wt, e := peer.NewWasmtime(g)
-		if e != nil {
-			return nil, closeAll, e
-		}
-		closers = append(closers, wt.Close)
-		add(nameWtNew, wt.New(), nil)
-		c, e = wt.Reused(ctx)
-		add(nameWtReused, c, e)
-	}
-	return list, closeAll, err
+	return list, err
 }
 
 // metered reports whether invocations of this build are charged fuel.
@@ -94,14 +103,27 @@ func metered() bool {
 }
 
 func measureFresh(ctx context.Context, b *bench) error {
-	h, err := peer.NewHost(ctx, filepath.Join(b.dir, "host"))
+	ours, err := peer.NewHost(ctx, filepath.Join(b.dir, "host"))
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer ours.Close()
+	compiled := map[*byte]*hosts{} // guests that are exports of one module share what was compiled
+	defer func() {
+		for _, h := range compiled {
+			h.close()
+		}
+	}()
 	bars := map[string][]report.Bar{}
 	var groups []string
 	for _, g := range b.built.all() {
+		h := compiled[&g.Ecotone[0]]
+		if h == nil {
+			if h, err = compileAll(ctx, ours, g); err != nil {
+				return fmt.Errorf("%s: %w", g.Name, err)
+			}
+			compiled[&g.Ecotone[0]] = h
+		}
 		if err := freshGuest(ctx, b, h, g, bars); err != nil {
 			return fmt.Errorf("%s: %w", g.Name, err)
 		}
@@ -111,9 +133,13 @@ func measureFresh(ctx context.Context, b *bench) error {
 	return nil
 }
 
-func freshGuest(ctx context.Context, b *bench, h *peer.Host, g *peer.Guest, bars map[string][]report.Bar) error {
-	list, closeAll, err := lineUp(ctx, h, g)
-	defer closeAll()
+func freshGuest(ctx context.Context, b *bench, h *hosts, g *peer.Guest, bars map[string][]report.Bar) error {
+	list, err := h.lineUp(ctx, g)
+	defer func() {
+		for _, e := range list {
+			e.c.Close()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -132,9 +158,9 @@ func freshGuest(ctx context.Context, b *bench, h *peer.Host, g *peer.Guest, bars
 	if err := alternate(pick(b, 5, 15), pick(b, 20*time.Millisecond, 200*time.Millisecond), all...); err != nil {
 		return err
 	}
-	ours := by[nameOurs].median()
+	ours := by[nameOurs]
 	group := "Fresh state per invocation: " + g.Name
-	first := report.Row{Group: group, Name: nameOurs, Value: ours, Unit: "ns"}
+	first := report.Row{Group: group, Name: nameOurs, Value: ours.median(), Unit: "ns"}
 	if !metered() {
 		first.Note = "This build does not meter guests yet: it runs under the engine's context checks."
 	}
@@ -152,7 +178,7 @@ func freshGuest(ctx context.Context, b *bench, h *peer.Host, g *peer.Guest, bars
 		if t.name != nameOurs {
 			b.Add(report.Row{
 				Group: group, Name: t.name, Value: t.median(), Unit: "ns",
-				Reference: "this host", Ratio: t.median() / ours, Reads: "times the time of", Target: targets[t.name],
+				Reference: "this host", Ratio: t.over(ours), Reads: "times the time of", Target: targets[t.name],
 			})
 		}
 	}
@@ -162,8 +188,8 @@ func freshGuest(ctx context.Context, b *bench, h *peer.Host, g *peer.Guest, bars
 		}
 	}
 	within := report.Row{
-		Group: group, Name: "this host against wazero reused, state kept, no deadline", Value: ours, Unit: "ns",
-		Reference: "wazero reused, no deadline", Ratio: ours / by[nameWazeroPlain].median(), Reads: "times the time of",
+		Group: group, Name: "this host against wazero reused, state kept, no deadline", Value: ours.median(), Unit: "ns",
+		Reference: "wazero reused, no deadline", Ratio: ours.over(by[nameWazeroPlain]), Reads: "times the time of",
 	}
 	if g == b.built.json {
 		within.Target = &report.Target{Better: report.AtMost, Bound: 1.6}

@@ -105,7 +105,7 @@ func decisionsAndChecks(ctx context.Context, b *bench) error {
 		n := testing.AllocsPerRun(1000, func() { _ = r.run(1) })
 		row := report.Row{Group: groupGuarantees, Name: r.name + ": allocations", Value: n, Unit: "allocations"}
 		if r.allocations {
-			row.Reference, row.Ratio, row.Reads, row.Target = "none", n, "more than", &report.Target{Better: report.AtMost, Bound: 0}
+			row.Reference, row.Ratio, row.Reads, row.Target = "none", n, "against", &report.Target{Better: report.AtMost, Bound: 0}
 		}
 		b.Add(row)
 	}
@@ -156,7 +156,7 @@ func auditAppends(ctx context.Context, b *bench) error {
 	for i, t := range list {
 		row := report.Row{Group: groupGuarantees, Name: t.name, Value: t.median(), Unit: "ns"}
 		if i > 0 {
-			row.Reference, row.Ratio, row.Reads = "one writer", t.median()/list[0].median(), "times"
+			row.Reference, row.Ratio, row.Reads = "one writer", t.over(list[0]), "times"
 		} else {
 			row.Note = "Written and synchronised before Append returns; concurrent writers share the synchronisation."
 		}

@@ -70,7 +70,10 @@ func closedLoop(ctx context.Context, b *bench, p *pair) error {
 		return err
 	}
 	defer h.Close()
-	small, err := h.Fresh(ctx, b.built.small)
+	if err := h.Admit(ctx, b.built.small.Ecotone); err != nil {
+		return err
+	}
+	small, err := h.Fresh(b.built.small)
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func closedLoop(ctx context.Context, b *bench, p *pair) error {
 func openLoop(ctx context.Context, b *bench, p *pair) error {
 	const connections = 64
 	rates := pick(b, []float64{250, 1000}, []float64{250, 500, 1000, 2000, 4000, 8000})
-	each := pick(b, time.Second, 5*time.Second)
+	each := pick(b, 700*time.Millisecond, 5*time.Second)
 	percentiles := []float64{50, 99, 99.9}
 	var series []report.Series
 	for _, s := range []struct {

@@ -58,7 +58,7 @@ func exit(err error) {
 }
 
 // quickBudget is when a quick run stops beginning sections; the last may take a few seconds.
-const quickBudget = 40 * time.Second
+const quickBudget = 38 * time.Second
 
 // bench is one run.
 type bench struct {
@@ -68,7 +68,7 @@ type bench struct {
 	built *built
 }
 
-// section is a part of the run. late names what a quick run that is out of time leaves out.
+// section is a part of the run.
 type section struct {
 	name string
 	run  func(context.Context, *bench) error

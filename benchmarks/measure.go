@@ -13,12 +13,21 @@ type timed struct {
 	name string
 	run  func(n int) error // does it n times
 
-	n   int
-	ns  []float64 // per operation, wall clock, one for each round
-	cpu []float64 // the same, processor time of this process
+	n  int
+	ns []float64 // per operation, one for each round
 }
 
 func (t *timed) median() float64 { return median(t.ns) }
+
+// over is how many times as long t takes as ref: the median of the rounds' ratios, each of two
+// batches that ran soon after one another.
+func (t *timed) over(ref *timed) float64 {
+	ratios := make([]float64, min(len(t.ns), len(ref.ns)))
+	for i := range ratios {
+		ratios[i] = t.ns[i] / ref.ns[i]
+	}
+	return median(ratios)
+}
 
 // alternate measures all of list round by round, forward and backward in turn, so that a
 // machine that gets slower or faster meanwhile does it to all alike. Each batch takes about
@@ -50,13 +59,11 @@ func alternate(rounds int, each time.Duration, list ...*timed) error {
 		}
 		for _, t := range order {
 			runtime.GC()
-			cpu, begin := processCPU(), time.Now()
+			begin := time.Now()
 			if err := t.run(t.n); err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
-			took := time.Since(begin)
-			t.ns = append(t.ns, float64(took)/float64(t.n))
-			t.cpu = append(t.cpu, float64(processCPU()-cpu)/float64(t.n))
+			t.ns = append(t.ns, float64(time.Since(begin))/float64(t.n))
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
 	"github.com/ecotone-dev/ecotone/host"
+	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 )
@@ -23,11 +24,12 @@ type Host struct {
 
 	mu      sync.Mutex
 	modules map[string][]byte // by digest
+	reports map[*byte]*admission.Report
 }
 
 // NewHost starts a host whose compiled modules live in dir.
 func NewHost(ctx context.Context, dir string) (*Host, error) {
-	h := &Host{modules: map[string][]byte{}}
+	h := &Host{modules: map[string][]byte{}, reports: map[*byte]*admission.Report{}}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	var err error
@@ -51,18 +53,29 @@ func (h *Host) source(_ context.Context, digest string) ([]byte, error) {
 // Close stops the host.
 func (h *Host) Close() { _ = h.host.Close() }
 
-// Fresh admits a guest and returns the contender that invokes it: each call is a whole
+// Admit has a module inspected, compiled in the confined child, and loaded.
+func (h *Host) Admit(ctx context.Context, module []byte) error {
+	report, err := h.host.Admit(ctx, module)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.modules[report.Digest], h.reports[&module[0]] = module, report
+	h.mu.Unlock()
+	return h.host.Warm(ctx, org, report.Digest)
+}
+
+// Fresh returns the contender that invokes a guest, whose module was admitted: each call is a whole
 // invocation of the host, with its state, its limits, its receipt and an instance as it was
 // right after initialisation. The authority is one that the gate made; deciding again for
 // each call is the gate's work and has a row of its own.
-func (h *Host) Fresh(ctx context.Context, g *Guest) (Contender, error) {
-	report, err := h.host.Admit(ctx, g.Ecotone)
-	if err != nil {
-		return nil, err
-	}
+func (h *Host) Fresh(g *Guest) (Contender, error) {
 	h.mu.Lock()
-	h.modules[report.Digest] = g.Ecotone
+	report := h.reports[&g.Ecotone[0]]
 	h.mu.Unlock()
+	if report == nil {
+		return nil, fmt.Errorf("the guest %s was not admitted", g.Name)
+	}
 	for i := range report.Manifest.Provides {
 		d := &report.Manifest.Provides[i]
 		if d.Export != g.Export {
@@ -73,7 +86,7 @@ func (h *Host) Fresh(ctx context.Context, g *Guest) (Contender, error) {
 		if a == nil {
 			return nil, fmt.Errorf("the gate does not allow %s", d.Ref)
 		}
-		return &fresh{h.host, a}, h.host.Warm(ctx, a.Spec().Org, report.Digest)
+		return &fresh{h.host, a}, nil
 	}
 	return nil, fmt.Errorf("the guest does not provide %s", g.Export)
 }

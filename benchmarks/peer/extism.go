@@ -8,27 +8,24 @@ import (
 )
 
 // Extism is a plug-in compiled by extism/go-sdk.
-type Extism struct {
-	plugin *extism.CompiledPlugin
-	export string
-}
+type Extism struct{ plugin *extism.CompiledPlugin }
 
 // NewExtism compiles a plug-in, with WASI as its Go PDK needs it and otherwise the SDK's
 // defaults: no timeout, so no context checks.
-func NewExtism(ctx context.Context, g *Guest) (*Extism, error) {
-	manifest := extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: g.Extism}}}
+func NewExtism(ctx context.Context, plugin []byte) (*Extism, error) {
+	manifest := extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: plugin}}}
 	p, err := extism.NewCompiledPlugin(ctx, manifest, extism.PluginConfig{EnableWasi: true}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Extism{p, g.Export}, nil
+	return &Extism{p}, nil
 }
 
 // Close frees the plug-in.
 func (e *Extism) Close() { _ = e.plugin.Close(context.Background()) }
 
-func (e *Extism) call(ctx context.Context, p *extism.Plugin, input []byte) ([]byte, error) {
-	code, out, err := p.CallWithContext(ctx, e.export, input)
+func callExtism(ctx context.Context, p *extism.Plugin, export string, input []byte) ([]byte, error) {
+	code, out, err := p.CallWithContext(ctx, export, input)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +36,12 @@ func (e *Extism) call(ctx context.Context, p *extism.Plugin, input []byte) ([]by
 }
 
 // New is a contender that makes a plug-in instance for each call.
-func (e *Extism) New() Contender { return extismNew{e} }
+func (e *Extism) New(export string) Contender { return extismNew{e, export} }
 
-type extismNew struct{ e *Extism }
+type extismNew struct {
+	e      *Extism
+	export string
+}
 
 func (c extismNew) Call(ctx context.Context, input []byte) ([]byte, error) {
 	p, err := c.e.plugin.Instance(ctx, extism.PluginInstanceConfig{})
@@ -49,28 +49,28 @@ func (c extismNew) Call(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer p.Close(ctx)
-	out, err := c.e.call(ctx, p, input)
+	out, err := callExtism(ctx, p, c.export, input)
 	return append([]byte(nil), out...), err
 }
 
 func (c extismNew) Close() {}
 
 // Reused is a contender that calls one instance again and again.
-func (e *Extism) Reused(ctx context.Context) (Contender, error) {
+func (e *Extism) Reused(ctx context.Context, export string) (Contender, error) {
 	p, err := e.plugin.Instance(ctx, extism.PluginInstanceConfig{})
 	if err != nil {
 		return nil, err
 	}
-	return &extismReused{e, p}, nil
+	return &extismReused{p, export}, nil
 }
 
 type extismReused struct {
-	e *Extism
-	p *extism.Plugin
+	p      *extism.Plugin
+	export string
 }
 
 func (c *extismReused) Call(ctx context.Context, input []byte) ([]byte, error) {
-	return c.e.call(ctx, c.p, input)
+	return callExtism(ctx, c.p, c.export, input)
 }
 
 func (c *extismReused) Close() { _ = c.p.Close(context.Background()) }

@@ -19,17 +19,16 @@ type Wasmtime struct {
 	engine   *wasmtime.Engine
 	module   *wasmtime.Module
 	linker   *wasmtime.Linker
-	export   string
 	start    bool // it exports _initialize
 	exchange exchange
 }
 
-// NewWasmtime compiles a guest with Cranelift at its default optimisation, without fuel and
+// NewWasmtime compiles a module with Cranelift at its default optimisation, without fuel and
 // without epochs. Engine, module and linker are shared by all instances.
-func NewWasmtime(g *Guest) (*Wasmtime, error) {
-	w := &Wasmtime{engine: wasmtime.NewEngine(), export: g.Export}
+func NewWasmtime(module []byte) (*Wasmtime, error) {
+	w := &Wasmtime{engine: wasmtime.NewEngine()}
 	var err error
-	if w.module, err = wasmtime.NewModule(w.engine, g.Ecotone); err != nil {
+	if w.module, err = wasmtime.NewModule(w.engine, module); err != nil {
 		return nil, err
 	}
 	for _, e := range w.module.Exports() {
@@ -76,7 +75,7 @@ type wasmtimeInstance struct {
 	run   *wasmtime.Func
 }
 
-func (w *Wasmtime) instance() (*wasmtimeInstance, error) {
+func (w *Wasmtime) instance(export string) (*wasmtimeInstance, error) {
 	store := wasmtime.NewStore(w.engine)
 	store.SetWasi(wasmtime.NewWasiConfig())
 	i, err := w.linker.Instantiate(store, w.module)
@@ -90,7 +89,7 @@ func (w *Wasmtime) instance() (*wasmtimeInstance, error) {
 			return nil, err
 		}
 	}
-	return &wasmtimeInstance{w, store, i.GetFunc(store, w.export)}, nil
+	return &wasmtimeInstance{w, store, i.GetFunc(store, export)}, nil
 }
 
 // Call implements [Contender].
@@ -117,12 +116,15 @@ func (w *Wasmtime) Close() {
 }
 
 // New is a contender that makes a store and an instance for each call.
-func (w *Wasmtime) New() Contender { return wasmtimeNew{w} }
+func (w *Wasmtime) New(export string) Contender { return wasmtimeNew{w, export} }
 
-type wasmtimeNew struct{ w *Wasmtime }
+type wasmtimeNew struct {
+	w      *Wasmtime
+	export string
+}
 
 func (c wasmtimeNew) Call(ctx context.Context, input []byte) ([]byte, error) {
-	i, err := c.w.instance()
+	i, err := c.w.instance(c.export)
 	if err != nil {
 		return nil, err
 	}
@@ -133,4 +135,4 @@ func (c wasmtimeNew) Call(ctx context.Context, input []byte) ([]byte, error) {
 func (c wasmtimeNew) Close() {}
 
 // Reused is a contender that calls one instance again and again.
-func (w *Wasmtime) Reused(context.Context) (Contender, error) { return w.instance() }
+func (w *Wasmtime) Reused(export string) (Contender, error) { return w.instance(export) }

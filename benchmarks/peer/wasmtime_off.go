@@ -2,10 +2,7 @@
 
 package peer
 
-import (
-	"context"
-	"errors"
-)
+import "errors"
 
 // WasmtimeMissing is why there are no wasmtime rows; "" when there are.
 const WasmtimeMissing = "built without the tag wasmtime: it needs a C compiler"
@@ -14,13 +11,13 @@ const WasmtimeMissing = "built without the tag wasmtime: it needs a C compiler"
 type Wasmtime struct{}
 
 // NewWasmtime fails.
-func NewWasmtime(*Guest) (*Wasmtime, error) { return nil, errors.New(WasmtimeMissing) }
+func NewWasmtime([]byte) (*Wasmtime, error) { return nil, errors.New(WasmtimeMissing) }
 
 // Close does nothing.
 func (*Wasmtime) Close() {}
 
 // New is never reached.
-func (*Wasmtime) New() Contender { return nil }
+func (*Wasmtime) New(string) Contender { return nil }
 
 // Reused fails.
-func (*Wasmtime) Reused(context.Context) (Contender, error) { return nil, errors.New(WasmtimeMissing) }
+func (*Wasmtime) Reused(string) (Contender, error) { return nil, errors.New(WasmtimeMissing) }

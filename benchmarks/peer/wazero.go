@@ -17,17 +17,15 @@ type Wazero struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 	config   wazero.ModuleConfig
-	export   string
 	exchange exchange
 }
 
-// NewWazero compiles a guest with wazero's compiler. checks turns on the engine's context
+// NewWazero compiles a module with wazero's compiler. checks turns on the engine's context
 // checks, without which a guest has no deadline at all.
-func NewWazero(ctx context.Context, module []byte, export string, checks bool) (*Wazero, error) {
+func NewWazero(ctx context.Context, module []byte, checks bool) (*Wazero, error) {
 	w := &Wazero{
 		runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigCompiler().WithCloseOnContextDone(checks)),
 		config:  wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithRandSource(rand.Reader),
-		export:  export,
 	}
 	if err := w.compile(ctx, module); err != nil {
 		w.Close()
@@ -76,9 +74,9 @@ func (w *Wazero) host(name string) api.GoModuleFunc {
 // Close frees the compiled module and everything made of it.
 func (w *Wazero) Close() { _ = w.runtime.Close(context.Background()) }
 
-func (w *Wazero) call(ctx context.Context, m api.Module, input []byte) ([]byte, error) {
+func (w *Wazero) call(ctx context.Context, f api.Function, input []byte) ([]byte, error) {
 	w.exchange.input, w.exchange.output = input, nil
-	r, err := m.ExportedFunction(w.export).Call(ctx)
+	r, err := f.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +87,12 @@ func (w *Wazero) call(ctx context.Context, m api.Module, input []byte) ([]byte, 
 }
 
 // New is a contender that makes an instance for each call.
-func (w *Wazero) New() Contender { return wazeroNew{w} }
+func (w *Wazero) New(export string) Contender { return wazeroNew{w, export} }
 
-type wazeroNew struct{ w *Wazero }
+type wazeroNew struct {
+	w      *Wazero
+	export string
+}
 
 func (c wazeroNew) Call(ctx context.Context, input []byte) ([]byte, error) {
 	m, err := c.w.runtime.InstantiateModule(ctx, c.w.compiled, c.w.config)
@@ -99,27 +100,28 @@ func (c wazeroNew) Call(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer m.Close(ctx)
-	return c.w.call(ctx, m, input)
+	return c.w.call(ctx, m.ExportedFunction(c.export), input)
 }
 
 func (c wazeroNew) Close() {}
 
 // Reused is a contender that calls one instance again and again, state and all.
-func (w *Wazero) Reused(ctx context.Context) (Contender, error) {
+func (w *Wazero) Reused(ctx context.Context, export string) (Contender, error) {
 	m, err := w.runtime.InstantiateModule(ctx, w.compiled, w.config)
 	if err != nil {
 		return nil, err
 	}
-	return &wazeroReused{w, m}, nil
+	return &wazeroReused{w, m, m.ExportedFunction(export)}, nil
 }
 
 type wazeroReused struct {
 	w *Wazero
 	m api.Module
+	f api.Function
 }
 
 func (c *wazeroReused) Call(ctx context.Context, input []byte) ([]byte, error) {
-	return c.w.call(ctx, c.m, input)
+	return c.w.call(ctx, c.f, input)
 }
 
 func (c *wazeroReused) Close() { _ = c.m.Close(context.Background()) }

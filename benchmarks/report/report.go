@@ -79,7 +79,10 @@ type Machine struct {
 }
 
 // Point is one point of a series.
-type Point struct{ X, Y float64 }
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
 
 // Series is one line of a plot.
 type Series struct {
@@ -97,13 +100,13 @@ type Bar struct {
 
 // Report is one run.
 type Report struct {
-	Mode    string            `json:"mode"` // quick or full
-	Started time.Time         `json:"started"`
-	Seconds float64           `json:"seconds"`
-	Machine Machine           `json:"machine"`
-	Peers   map[string]string `json:"peers"`
-	Rows    []Row             `json:"rows"`
-	Series  map[string][]Series
+	Mode    string              `json:"mode"` // quick or full
+	Started time.Time           `json:"started"`
+	Seconds float64             `json:"seconds"`
+	Machine Machine             `json:"machine"`
+	Peers   map[string]string   `json:"peers"` // what was linked, and its version
+	Rows    []Row               `json:"rows"`
+	Series  map[string][]Series `json:"series"` // of the plots
 
 	plots []plot
 }

@@ -140,6 +140,15 @@ func (s *Server) revokeGrant(c *call) (*reply, error) {
 	return ok(r)
 }
 
+func (s *Server) listEnvironmentGrants(c *call) (*reply, error) {
+	org, err := c.org()
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.o.Policy.EnvironmentGrants(c.principal, org)
+	return page(c, items, err, func(g grant.EnvironmentGrant) string { return g.ID }, nil)
+}
+
 func (s *Server) createEnvironmentGrant(c *call) (*reply, error) {
 	var in policy.EnvironmentGrantRequest
 	if err := into(c, &in, &in.Org); err != nil {

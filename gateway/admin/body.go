@@ -73,10 +73,23 @@ func onlyUTF8(params map[string]string) bool {
 
 func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return nil, unread(r, limit)
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	return raw, bodyError(err, limit)
+}
+
+// mostUnread is how much is read of a body only to throw it away, in bytes.
+const mostUnread = 32 << 20
+
+// unread refuses a body that says it is too large. A client that is already sending one of a
+// common size is let finish, because it would otherwise find its connection reset and never
+// see why; one that waits to be told to go on (RFC 9110, 10.1.1) is not made to send.
+func unread(r *http.Request, limit int64) *abi.Error {
+	if r.ContentLength <= mostUnread && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength)
+	}
+	return tooLarge(limit)
 }
 
 func tooLarge(limit int64) *abi.Error {
@@ -102,7 +115,7 @@ func bodyError(err error, limit int64) error {
 func (s *Server) readForm(w http.ResponseWriter, r *http.Request, boundary string) ([]byte, error) {
 	limit := s.o.MaxUpload + abi.MaxManifestBytes + multipartSlack
 	if r.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return nil, unread(r, limit)
 	}
 	form := multipart.NewReader(http.MaxBytesReader(w, r.Body, limit), boundary)
 	parts := map[string][]byte{}

@@ -79,6 +79,7 @@ func init() {
 		{method: http.MethodGet, path: "/v1/grants", op: policy.OpRead, query: append([]string{"subject", "capability"}, paging...), summary: "List grants and their revocations", handle: (*Server).listGrants},
 		{method: http.MethodPost, path: "/v1/grants", op: policy.OpGrantCreate, body: bodyJSON, summary: "Give a grant", handle: (*Server).createGrant},
 		{method: http.MethodDelete, path: "/v1/grants/{id}", op: policy.OpGrantRevoke, summary: "Revoke a grant with a new record", handle: (*Server).revokeGrant},
+		{method: http.MethodGet, path: "/v1/environment-grants", op: policy.OpRead, query: paging, summary: "List environment grants", handle: (*Server).listEnvironmentGrants},
 		{method: http.MethodPost, path: "/v1/environment-grants", op: policy.OpEnvGrant, body: bodyJSON, summary: "Let a principal open sessions", handle: (*Server).createEnvironmentGrant},
 		{method: http.MethodDelete, path: "/v1/environment-grants/{id}", op: policy.OpEnvRevoke, summary: "Revoke an environment grant", handle: (*Server).revokeEnvironmentGrant},
 

@@ -51,7 +51,12 @@ func New(o Options) (*Server, error) {
 }
 
 // ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A refusal does not wait for a body that nobody will read (PF-D18). Where this is not
+	// supported it waits at most for the read timeout.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	s.http.ServeHTTP(w, r)
+}
 
 // Auditor records policy's changes in the audit log. It implements [policy.Auditor].
 type Auditor struct{ Log *audit.Log }

@@ -8,7 +8,6 @@ package grant
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -124,6 +123,3 @@ func (s Secret) Info() SecretInfo {
 
 // Active reports whether a right that ends at expires holds at now; nil never ends.
 func Active(expires *time.Time, now time.Time) bool { return expires == nil || now.Before(*expires) }
-
-// Admits reports whether the install grant admits an environment.
-func (i *Install) Admits(ref abi.EnvironmentRef) bool { return slices.Contains(i.Environments, ref) }

@@ -3,6 +3,8 @@ package invoke
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,10 +109,11 @@ func (l *live) drain(ctx context.Context, grace time.Duration) error {
 	case <-ctx.Done():
 	}
 	l.mu.Lock()
-	for _, r := range l.running {
+	left := slices.Collect(maps.Values(l.running))
+	l.mu.Unlock()
+	for _, r := range left {
 		r.stop(abi.Errorf(abi.CodeDraining, "the server is shutting down"))
 	}
-	l.mu.Unlock()
 	select {
 	case <-l.idle:
 		return nil

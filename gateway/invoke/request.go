@@ -49,18 +49,14 @@ func (p *Pipeline) authenticate(r *Request) (*session.Session, *abi.Error) {
 		return nil, abi.Errorf(abi.CodeUnauthenticated, "the request carries no bearer token").
 			WithHint("send Authorization: Bearer eco_s_…, the token of a session")
 	}
-	id, err := p.o.Policy.Authenticate(token)
+	s, err := p.o.Policy.Invoker(token)
 	if err != nil {
 		return nil, abi.AsError(err)
 	}
-	if id.Session == nil {
-		return nil, abi.Errorf(abi.CodeForbidden, "a principal administers and does not invoke").
-			WithHint("open a session on the control plane and use its token")
-	}
-	if id.Session.Dev && r.Proxied {
+	if s.Dev && r.Proxied {
 		return nil, abi.Errorf(abi.CodeForwardedRefused, "development sessions are not served through a proxy")
 	}
-	return id.Session, nil
+	return s, nil
 }
 
 // Recognises reports whether an Authorization header is that of an open session. It is asked

@@ -19,7 +19,8 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 )
 
-// Rows per second and burst that are recorded one by one.
+// Rows per second and burst that are recorded one by one: of those who show no credential, and as
+// many again of those who do, whose rows nobody without one can crowd out.
 const (
 	perSecond = 50
 	burst     = 500
@@ -30,9 +31,10 @@ const flushEvery = 10 * time.Second
 
 // Recorder is safe for concurrent use. Close it before the log.
 type Recorder struct {
-	log     *audit.Log
-	logger  *slog.Logger
-	limiter *rate.Limiter
+	log       *audit.Log
+	logger    *slog.Logger
+	anonymous *rate.Limiter
+	known     *rate.Limiter
 
 	mu     sync.Mutex
 	folded map[folding]int
@@ -47,7 +49,8 @@ const maxFolded = 256
 // New starts a recorder over log.
 func New(log *audit.Log, logger *slog.Logger) *Recorder {
 	r := &Recorder{
-		log: log, logger: logger, limiter: rate.NewLimiter(perSecond, burst),
+		log: log, logger: logger,
+		anonymous: rate.NewLimiter(perSecond, burst), known: rate.NewLimiter(perSecond, burst),
 		folded: map[folding]int{}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go r.run()
@@ -57,7 +60,11 @@ func New(log *audit.Log, logger *slog.Logger) *Recorder {
 // Record records one refusal of an organisation ("" when nobody is known) and returns its audit id, or "" when it was folded or the log
 // cannot be written: the request is refused all the same.
 func (r *Recorder) Record(ctx context.Context, org string, ev audit.Refused) string {
-	if !r.limiter.Allow() {
+	limiter := r.known
+	if org == "" {
+		limiter = r.anonymous
+	}
+	if !limiter.Allow() {
 		r.fold(org, ev)
 		return ""
 	}

@@ -239,6 +239,11 @@ func TestInputSchema(t *testing.T) {
 				t.Errorf("%s: the refusal points to %q, not %s", input, p.Pointer, at)
 			}
 		}
+		for _, input := range []string{`{"n":1,"n":2}`, `{"n":1} {}`, `{"N":1}`, ``, `{"n":`, "{\"n\":\"\xff\"}", strings.Repeat("[", 100) + strings.Repeat("]", 100)} { // PF-A9
+			if r := s.Invoke("strict:a.do@1", []byte(input)); r.Status != 400 {
+				t.Errorf("%.40s: %d %s", input, r.Status, r.Body)
+			}
+		}
 	}); n != 0 {
 		t.Errorf("%d guests were started", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -252,18 +253,42 @@ func TestOutcomeMark(t *testing.T) {
 // A server that stops tells what runs to end, answers it, records it and takes nothing new.
 func TestOutcomeDrain(t *testing.T) {
 	t.Parallel()
-	g, s := spinning(t, func(o *server.Options) { o.DrainTimeout = 500 * time.Millisecond })
-	lowerLimits := map[string]int64{"wall": 60_000}
+	g, s := spinning(t, func(o *server.Options) { o.DrainTimeout = 2 * time.Second })
 	was := g.Control("GET", "/v1/environments/sandbox", nil)
-	g.Control("PUT", "/v1/environments/sandbox", map[string]any{"limits": lowerLimits}, "If-Match", was.Header.Get("ETag")).Want(200)
+	g.Control("PUT", "/v1/environments/sandbox", map[string]any{"limits": map[string]int64{"wall": 60_000}}, "If-Match", was.Header.Get("ETag")).Want(200)
 	id, done := inFlight(t, g, s, "test:busy.spin@1")
-	late := make(chan servertest.Response, 1)
-	time.AfterFunc(200*time.Millisecond, func() { late <- s.Invoke("test:busy.leaf@1", map[string]int{}) })
+	refused := make(chan bool, 1)
+	go func() { // invocations until the listener is gone: the last ones are refused
+		last := abi.Code("")
+		for {
+			r, err := http.DefaultTransport.RoundTrip(newInvocation(g, s, "test:busy.leaf@1"))
+			if err != nil {
+				refused <- last == abi.CodeDraining
+				return
+			}
+			var p struct{ Code abi.Code }
+			if json.NewDecoder(r.Body).Decode(&p) == nil {
+				last = p.Code
+			}
+			_ = r.Body.Close()
+		}
+	}()
 	g.Stop()
 	(<-done).Refused(abi.CodeDraining)
-	(<-late).Refused(abi.CodeDraining)
+	if !<-refused {
+		t.Error("invocations were taken until the end")
+	}
 	again := servertest.Start(t, servertest.In(g.Dir))
 	if ended := again.Row(id)["ended"].(map[string]any); ended["code"] != "DRAINING" || ended["outcome"] != "failed" {
 		t.Errorf("the row says %v", ended)
 	}
+}
+
+// newInvocation is one request that is its connection's only one.
+func newInvocation(g *servertest.Gateway, s *servertest.Session, ref string) *http.Request {
+	r, _ := http.NewRequest("POST", g.Invoke+"/v1/invoke/"+ref, strings.NewReader("{}"))
+	r.Header.Set("Authorization", "Bearer "+s.Token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Close = true
+	return r
 }

@@ -28,6 +28,13 @@ func TestASessionDoesNotOutliveItsEnvironmentGrant(t *testing.T) {
 	g.Control("POST", "/v1/environment-grants", map[string]any{
 		"principal": "ann", "subject": "agent:bot", "environment": "environment:sandbox", "expires": ends,
 	}).Want(201)
+	var listed struct {
+		Items []struct{ Principal, Subject string } `json:"items"`
+	}
+	g.Control("GET", "/v1/environment-grants", nil).Want(200).JSON(&listed)
+	if len(listed.Items) != 1 || listed.Items[0].Principal != "ann" || listed.Items[0].Subject != "agent:bot" {
+		t.Errorf("listed are %+v", listed.Items)
+	}
 	in := map[string]any{"subject": "agent:bot", "user": "user:alice", "environment": "environment:sandbox"}
 	var out struct {
 		Of struct {

@@ -89,7 +89,7 @@ func TestDeterministic(t *testing.T) {
 			t.Fatal("the original changed")
 		}
 		b := rewrite(t, module)
-		if !bytes.Equal(a.Module, b.Module) || !cmp.Equal(a, b) {
+		if !bytes.Equal(a.Module, b.Module) || a.Stats != b.Stats || !slices.Equal(a.Reasons, b.Reasons) {
 			t.Error("two rewritings of the same bytes differ")
 		}
 	}
@@ -142,17 +142,10 @@ func TestGrowthIsBounded(t *testing.T) {
 	limits := abi.DefaultLimits()
 	for name, body := range map[string][]byte{
 		"body": bytes.Repeat(w.Loop(), int(limits[abi.LimitBlocks])),
-		"size": bytes.Repeat(w.Cat(w.I32Const(0), w.MemoryGrow(), w.Op(w.OpDrop)), 10),
+		"size": bytes.Repeat(w.Cat(w.I32Const(0), w.MemoryGrow(), w.Op(w.OpDrop)), 40),
 	} {
 		b := w.New()
-		for range 20 {
-			b.ExportFunc("run", b.Func(nil, nil, nil, body))
-			if name == "body" {
-				break
-			}
-			b = w.New()
-		}
-		b.ExportFunc("other", b.Func(nil, nil, nil, body))
+		b.ExportFunc("run", b.Func(nil, nil, nil, body))
 		module := b.Memory(1).Bytes()
 		small := limits
 		if name == "body" {

@@ -116,11 +116,14 @@ func rewrite(t testing.TB, module []byte, change ...func(*meter.Options)) *meter
 	return res
 }
 
+// memoryPages is what the engine gives a module that start makes an instance of.
+const memoryPages = 256
+
 // start instantiates a metered module, with stubs that answer 0 for what it imports.
 func start(t testing.TB, module []byte, k *tank) api.Module {
 	t.Helper()
 	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, config())
+	rt := wazero.NewRuntimeWithConfig(ctx, config().WithMemoryLimitPages(memoryPages))
 	t.Cleanup(func() { _ = rt.Close(ctx) })
 	k.link(t, ctx, rt)
 	compiled, err := rt.CompileModule(ctx, module)

@@ -2,7 +2,6 @@ package network
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"sync"
 )
 
@@ -13,8 +12,3 @@ const NonceHeader = "Ecotone-Hairpin"
 
 // Nonce returns the value of this process: random, made once, the same for its lifetime.
 var Nonce = sync.OnceValue(rand.Text)
-
-// IsHairpin reports whether a received value of [NonceHeader] is this process's own.
-func IsHairpin(value string) bool {
-	return subtle.ConstantTimeCompare([]byte(value), []byte(Nonce())) == 1
-}
