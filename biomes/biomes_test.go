@@ -21,10 +21,14 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/keyspace"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
 	"github.com/ecotone-dev/ecotone/host"
+	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
+	"github.com/ecotone-dev/ecotone/host/engine"
 	"github.com/ecotone-dev/ecotone/host/files"
+	"github.com/ecotone-dev/ecotone/host/wasm"
+	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
 func TestMain(m *testing.M) {
@@ -70,7 +74,14 @@ func newWorld(t *testing.T, biomes ...string) *world {
 
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
-	w.host, err = host.New(t.Context(), host.Options{Dir: t.TempDir(), Key: key, Limits: abi.DefaultLimits(), Source: w.source})
+	pool := engine.NewPooled(engine.PoolOptions{Verify: true})
+	t.Cleanup(func() {
+		pool.Close()
+		if s := pool.Stats(); s.Frozen == 0 || s.Mismatches != 0 {
+			t.Errorf("the pool at the end: %+v", s)
+		}
+	})
+	w.host, err = host.New(t.Context(), host.Options{Dir: t.TempDir(), Key: key, Limits: abi.DefaultLimits(), Source: w.source, Pool: pool})
 	must(t, err)
 	t.Cleanup(func() { must(t, w.host.Close()) })
 	for _, name := range biomes {
@@ -111,6 +122,7 @@ func (w *world) admit(name string) {
 	}
 	module, err := build1(w.t.Context(), name)
 	must(w.t, err)
+	module = seeded(w.t, module)
 	report, err := w.host.Admit(w.t.Context(), module)
 	if err != nil {
 		w.t.Fatalf("%s: %v %+v", name, err, report)
@@ -122,6 +134,20 @@ func (w *world) admit(name string) {
 	}
 	w.mu.Unlock()
 	must(w.t, w.host.Warm(w.t.Context(), org, report.Digest))
+}
+
+// seeded is a biome whose manifest lets it run from frozen images, which a Go guest otherwise
+// does not: its runtime draws randomness when it starts (S13).
+func seeded(t *testing.T, module []byte) []byte {
+	m, problems := wasm.Read(module, admission.UploadLimits(abi.DefaultLimits()))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	s := m.Custom(abi.ManifestSection)[0]
+	manifest, _ := abi.DecodeManifest(s.Content.Of(module))
+	manifest.Freeze = abi.FreezeSeeded
+	return append(module[:s.Offset:s.Offset], wasmtest.Section(wasmtest.SectionCustom,
+		wasmtest.Cat(wasmtest.Name(abi.ManifestSection), wasmtest.MustJSON(manifest)))...)
 }
 
 func (w *world) run(ref abi.CapabilityRef, input any, change ...func(*authority.Spec)) host.Outcome {

@@ -23,6 +23,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
+	"github.com/ecotone-dev/ecotone/host/engine"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
@@ -47,19 +48,35 @@ func (s *shelf) get(_ context.Context, digest string) ([]byte, error) {
 }
 
 type rig struct {
-	t     *testing.T
+	t     testing.TB
 	dir   string
 	host  *host.Host
 	shelf *shelf
+	pool  *engine.Pooled
 }
 
-func newRig(t *testing.T, images int) *rig {
+// newRig is a host over a pool that verifies what it lends.
+func newRig(t testing.TB, images int) *rig {
+	t.Helper()
+	pool := engine.NewPooled(engine.PoolOptions{Verify: true})
+	t.Cleanup(func() {
+		pool.Close()
+		if s := pool.Stats(); s.Mismatches != 0 || s.Bytes != 0 {
+			t.Errorf("the pool at the end: %+v", s)
+		}
+	})
+	r := newRigOf(t, images, pool)
+	r.pool = pool
+	return r
+}
+
+func newRigOf(t testing.TB, images int, pool engine.Pool) *rig {
 	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	r := &rig{t: t, dir: t.TempDir(), shelf: &shelf{modules: map[string][]byte{}}}
 	h, err := host.New(context.Background(), host.Options{
-		Dir: r.dir, Key: key, Limits: abi.DefaultLimits(), Source: r.shelf.get, Images: images,
+		Dir: r.dir, Key: key, Limits: abi.DefaultLimits(), Source: r.shelf.get, Images: images, Pool: pool,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +320,7 @@ func TestGoGuest(t *testing.T) {
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "canary")
 	r := newRig(t, 0)
-	digest := r.admit(buildGo(t, "./testdata/greet", "greet", "look", "fetch", "seeds", "panics"))
+	digest := r.admit(buildGo(t, "./testdata/greet", "", "greet", "look", "fetch", "seeds", "panics"))
 
 	if o := r.run("acme", digest, "greet", `{"name":"Ada"}`); string(o.Output) != `"hello Ada"` {
 		t.Errorf("%q, %v", o.Output, o.Cause)
@@ -340,7 +357,7 @@ func TestGoGuest(t *testing.T) {
 }
 
 // buildGo builds a reactor and gives it a manifest that provides the exports.
-func buildGo(t *testing.T, dir string, exports ...string) []byte {
+func buildGo(t testing.TB, dir string, freeze abi.Freeze, exports ...string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "guest.wasm")
 	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", out, dir)
@@ -356,5 +373,7 @@ func buildGo(t *testing.T, dir string, exports ...string) []byte {
 	for _, e := range exports {
 		provides = append(provides, w.Provide("greet:it."+e+"@1", e, abi.ReachIntegration))
 	}
-	return append(module, w.Section(w.SectionCustom, w.Cat(w.Name(abi.ManifestSection), w.MustJSON(w.Manifest("greet", provides...))))...)
+	manifest := w.Manifest("greet", provides...)
+	manifest.Freeze = freeze
+	return append(module, w.Section(w.SectionCustom, w.Cat(w.Name(abi.ManifestSection), w.MustJSON(manifest)))...)
 }

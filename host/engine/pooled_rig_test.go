@@ -49,8 +49,9 @@ func pooled(t testing.TB, change ...func(*engine.PoolOptions)) (*engine.Pooled, 
 	return p, engine.New(p)
 }
 
+// in is an invocation of an organisation that may take its time on a busy machine.
 func in(org string) func(*authority.Spec) {
-	return func(s *authority.Spec) { s.Org = org }
+	return func(s *authority.Spec) { s.Org, s.Limits[abi.LimitWall] = org, 120_000 }
 }
 
 // The hunter leaves canaries wherever a guest can, and looks for them everywhere. Its

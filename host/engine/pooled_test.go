@@ -44,7 +44,7 @@ func TestLeakHunter(t *testing.T) {
 				for _, org := range []string{"acme", "other"} {
 					before := p.Stats().Discarded
 					o := e.Run(patience(t), image, invocation{export: export, spec: func(s *authority.Spec) {
-						s.Org = "acme"
+						in("acme")(s)
 						if export == "leave_loop" {
 							s.Deadline = time.Now().Add(20 * time.Millisecond)
 						}
@@ -265,7 +265,7 @@ func TestPooledAtOnce(t *testing.T) {
 	for worker := range 64 {
 		wg.Go(func() {
 			org := []string{"acme", "other"}[worker%2]
-			for round := range 25 {
+			for round := range 10 {
 				switch worker % 8 {
 				case 5:
 					e.Run(ctx, image, invocation{export: "leave_trap", spec: in(org)}.make())

@@ -22,6 +22,7 @@ type Region struct {
 	size     uint64 // what the guest has; readable and writable
 	image    *Image // what lies at base, or nil
 	private  uint64 // bytes that were private after the last Restore
+	scan     *scratch
 }
 
 // Reserve makes an empty region that can grow to limit bytes, rounded down to whole pages of
@@ -230,8 +231,11 @@ func (r *Region) Restore() (uint64, error) {
 }
 
 func (r *Region) copyBack(s *scanner) (written uint64, err error) {
+	if r.scan == nil {
+		r.scan = new(scratch)
+	}
 	memory := r.bytes()
-	err = s.private(memory, func(from, to uint64) bool {
+	err = s.private(memory, r.scan, func(from, to uint64) bool {
 		written += to - from
 		if written > maxKept {
 			return false

@@ -72,51 +72,56 @@ type pageRegion struct{ start, end, categories uint64 }
 
 const regionsAtOnce = 64
 
+// scratch is what one scan is asked with and answered in. The kernel gets its address, so it is
+// on the heap, where the collector moves nothing.
+type scratch struct {
+	arg   scanArg
+	found [regionsAtOnce]pageRegion
+}
+
 // private calls visit with the offsets of each run of pages that are private to the mapping:
 // not of the file, and present or swapped out (S12). It stops when visit says so. memory
-// begins at a page and is mapped.
-func (s *scanner) private(memory []byte, visit func(from, to uint64) bool) error {
-	var found [regionsAtOnce]pageRegion
-	// The numbers below are addresses to the kernel only. found must not move with the stack
-	// meanwhile, and memory is not the collector's.
-	var pin runtime.Pinner
-	pin.Pin(&found)
-	defer pin.Unpin()
+// begins at a page and is mapped; use must not be in use.
+func (s *scanner) private(memory []byte, use *scratch, visit func(from, to uint64) bool) error {
 	base := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))
 	end := base + uint64(len(memory))
 	for at := base; at < end; {
-		arg := scanArg{
+		use.arg = scanArg{
+			size:  uint64(unsafe.Sizeof(use.arg)),
 			start: at, end: end,
-			vec: uint64(uintptr(unsafe.Pointer(&found))), vecLen: regionsAtOnce,
+			vec: uint64(uintptr(unsafe.Pointer(&use.found))), vecLen: regionsAtOnce,
 			categoryInverted: pageIsFile,
 			categoryMask:     pageIsFile,
 			categoryAnyOf:    pageIsPresent | pageIsSwapped,
 			returnMask:       pageIsPresent | pageIsSwapped,
 		}
-		arg.size = uint64(unsafe.Sizeof(arg))
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.pagemap), pagemapScan, uintptr(unsafe.Pointer(&arg)))
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.pagemap), pagemapScan, uintptr(unsafe.Pointer(&use.arg)))
+		runtime.KeepAlive(use)
 		switch {
 		case errno == unix.EINTR:
 			continue
 		case errno != 0:
 			return fmt.Errorf("memory: scan: %w", errno)
-		case n > regionsAtOnce || arg.walkEnd <= at || arg.walkEnd > end:
-			return errors.New("memory: scan: the kernel's answer makes no sense")
+		case n > regionsAtOnce || use.arg.walkEnd <= at || use.arg.walkEnd > end:
+			return errNonsense
 		}
-		for _, f := range found[:n] {
+		for _, f := range use.found[:n] {
 			if f.start < base || f.end > end || f.start >= f.end {
-				return errors.New("memory: scan: the kernel's answer makes no sense")
+				return errNonsense
 			}
 			if !visit(f.start-base, f.end-base) {
 				return nil
 			}
 		}
-		at = arg.walkEnd
+		at = use.arg.walkEnd
 	}
 	return nil
 }
 
-var errScan = errors.New("memory: scanning does not do here what it should")
+var (
+	errScan     = errors.New("memory: scanning does not do here what it should")
+	errNonsense = errors.New("memory: scan: the kernel's answer makes no sense")
+)
 
 // test holds the kernel to what Restore relies on: a page that was written is listed, also
 // after it was sent to swap; a page that was read is not; a page that was dropped is not.
@@ -138,7 +143,7 @@ func (s *scanner) test() error {
 	}
 	expect := func(want ...uint64) error {
 		var got []uint64
-		if err := s.private(memory, func(from, to uint64) bool {
+		if err := s.private(memory, new(scratch), func(from, to uint64) bool {
 			for ; from < to; from += systemPage {
 				got = append(got, from)
 			}
