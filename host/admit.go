@@ -32,12 +32,15 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return report, err
 	}
-	prepared := h.prepare(module, report.Module)
-	artifact, err := h.compiler.Compile(ctx, digest, prepared)
+	prepared, err := h.prepare(module, report.Module)
 	if err != nil {
 		return refuse(report, err)
 	}
-	fresh, err := h.try(ctx, artifact, prepared, keeping(module, report.Module))
+	artifact, err := h.compiler.Compile(ctx, digest, prepared.module)
+	if err != nil {
+		return refuse(report, err)
+	}
+	fresh, err := h.try(ctx, artifact, prepared)
 	if err != nil {
 		_ = h.compiler.Forget(digest)
 		return refuse(report, err)
@@ -55,14 +58,14 @@ const freezeHint = "invocations are faster from a frozen image; when only random
 
 // try runs the initialiser of a module that was just compiled, and says why its instances
 // cannot be kept, if they cannot.
-func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byte, k engine.Keeping) (fresh string, err error) {
+func (h *Host) try(ctx context.Context, artifact *compile.Artifact, p *prepared) (fresh string, err error) {
 	select {
 	case h.trial <- struct{}{}:
 		defer func() { <-h.trial }()
 	case <-ctx.Done():
 		return "", boundary.Ended(ctx)
 	}
-	image, err := loadImage(ctx, artifact, module, k)
+	image, err := loadImage(ctx, artifact, p)
 	if err != nil {
 		return "", err
 	}
@@ -77,6 +80,7 @@ func (h *Host) try(ctx context.Context, artifact *compile.Artifact, module []byt
 // faults of the module itself, which belong into its report.
 var faults = map[abi.Code]bool{
 	abi.CodeModuleInvalid:    true,
+	abi.CodeModuleLimit:      true, // when it is metered
 	abi.CodeCompileFailed:    true,
 	abi.CodeCompileLimit:     true,
 	abi.CodeInitializeFailed: true,
@@ -104,15 +108,15 @@ func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	module, structure, err := h.admitted(ctx, digest)
+	p, err := h.admitted(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
-	return loadImage(ctx, artifact, h.prepare(module, structure), keeping(module, structure))
+	return loadImage(ctx, artifact, p)
 }
 
-func loadImage(ctx context.Context, artifact *compile.Artifact, prepared []byte, k engine.Keeping) (*engine.Image, error) {
-	runtime, compiled, err := compile.LoadModule(ctx, compile.RuntimeConfig(), artifact, prepared)
+func loadImage(ctx context.Context, artifact *compile.Artifact, p *prepared) (*engine.Image, error) {
+	runtime, compiled, err := compile.LoadModule(ctx, compile.RuntimeConfig(), artifact, p.module)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +124,7 @@ func loadImage(ctx context.Context, artifact *compile.Artifact, prepared []byte,
 	if err != nil {
 		return nil, err
 	}
-	image.Keep(k)
+	image.Keep(p.keeping)
 	return image, nil
 }
 

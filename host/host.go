@@ -38,7 +38,8 @@ type Options struct {
 	// Images bounds the modules kept loaded, over all organisations; 0 is 64. A Go guest's
 	// code is about 12 MB.
 	Images int
-	// Pool lends the instances; nil is [engine.Fresh]. Whoever made it closes it, after the host.
+	// Pool lends the instances. Whoever made it closes it, after the host; nil is a pool of the
+	// host's own, as [engine.NewPooled] makes it of no options, which the host closes.
 	Pool engine.Pool
 	Log  *slog.Logger // nil discards
 }
@@ -53,6 +54,7 @@ type Host struct {
 	inspector admission.Inspector
 	compiler  *compile.Compiler
 	engine    *engine.Engine
+	own       *engine.Pooled // nil: the pool is another's
 	images    *images
 	trial     chan struct{} // holds one token: trials run one at a time
 }
@@ -65,25 +67,32 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	if o.Images <= 0 {
 		o.Images = defaultImages
 	}
-	if o.Pool == nil {
-		o.Pool = engine.Fresh{}
-	}
 	h := &Host{
 		limits:    o.Limits,
 		source:    o.Source,
 		log:       o.Log,
 		inspector: admission.Inspector{Limits: admission.UploadLimits(o.Limits), Schema: o.Schema},
-		engine:    engine.New(o.Pool),
 		trial:     make(chan struct{}, 1),
 	}
 	var err error
 	h.compiler, err = compile.New(ctx, compile.Options{
-		Dir: o.Dir, Key: o.Key, Limits: o.Limits, Logger: o.Log,
-		Source: func(ctx context.Context, d compile.Digest) ([]byte, error) { return h.prepared(ctx, d.String()) },
+		Dir: o.Dir, Key: o.Key, Limits: metered(o.Limits), Logger: o.Log,
+		Source: func(ctx context.Context, d compile.Digest) ([]byte, error) {
+			p, err := h.admitted(ctx, d.String())
+			if err != nil {
+				return nil, err
+			}
+			return p.module, nil
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
+	if o.Pool == nil {
+		h.own = engine.NewPooled(engine.PoolOptions{Log: o.Log})
+		o.Pool = h.own
+	}
+	h.engine = engine.New(o.Pool)
 	h.images = newImages(o.Images, h.load)
 	return h, nil
 }
@@ -154,6 +163,9 @@ func (h *Host) Trials() int64 { return h.engine.Trials() }
 // Close stops the compiler and drops all loaded images.
 func (h *Host) Close() error {
 	h.images.close()
+	if h.own != nil {
+		h.own.Close()
+	}
 	return h.compiler.Close()
 }
 

@@ -40,9 +40,6 @@ func TestHostileInvocations(t *testing.T) {
 	decent := r.admit(echo("decent"))
 	before := heap()
 	for _, m := range hostile.At(hostile.Invoke) {
-		if m.NeedsMetering {
-			continue
-		}
 		t.Run(m.Name, func(t *testing.T) {
 			report, err := r.host.Admit(patience(t), m.Bytes())
 			if err != nil {
@@ -60,7 +57,7 @@ func TestHostileInvocations(t *testing.T) {
 					case abi.CodeDeadline:
 						s.Limits[abi.LimitWall] = 500
 					case abi.CodeStackLimit:
-						s.Limits[abi.LimitWall] = 60_000 // the engine takes its time to get there
+						s.Limits[abi.LimitWall] = 60_000
 					}
 				})
 				switch {

@@ -2,66 +2,82 @@ package host
 
 import (
 	"context"
-	"encoding/binary"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/meter"
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
-// prepare makes the copy of an admitted module that is compiled and loaded; the original is
-// what is kept and digested. The copy differs in three things. It has no custom sections: the
-// engine would read one of them, names, and believe its counts. Every table has a maximum,
-// because the engine holds table.grow to the declared one and to nothing else. And mutable
-// globals are exported under reserved names, because the engine sets no others.
+// prepared is the copy of an admitted module that is compiled and loaded, and how its instances
+// may be kept; the original is what is stored and digested.
+type prepared struct {
+	module  []byte
+	keeping engine.Keeping
+}
+
+// prepare makes that copy. It differs in four things. Every table has a maximum, because the engine
+// holds table.grow to the declared one and to nothing else. It is metered. Nothing is exported
+// but what the manifest names, and the globals the host sets. And it has no custom sections: the
+// engine would read one of them, names, and believe its counts.
 //
-// It is a function of bytes and limits alone, so that what is loaded is what was compiled.
-func (h *Host) prepare(module []byte, structure *wasm.Module) []byte {
-	// From the last section to the first: structure holds offsets into the original.
-	module = wasm.ExportGlobals(module, structure)
-	return withoutCustom(wasm.BoundTables(module, structure, h.limits))
-}
-
-// prepared is where the compiler and the loader find modules: originals, made ready again.
-func (h *Host) prepared(ctx context.Context, digest string) ([]byte, error) {
-	module, structure, err := h.admitted(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	return h.prepare(module, structure), nil
-}
-
-// admitted returns the original bytes of a biome and their structure.
-func (h *Host) admitted(ctx context.Context, digest string) ([]byte, *wasm.Module, error) {
-	module, err := h.source(ctx, digest)
-	if err != nil {
-		return nil, nil, err
-	}
-	structure, problems := wasm.Read(module, h.inspector.Limits)
-	if len(problems) > 0 {
-		return nil, nil, abi.Errorf(abi.CodeInternal, "the bytes kept of a biome are not an admitted module")
-	}
-	return module, structure, nil
-}
-
-// keeping says how instances of an admitted module may be kept.
-func keeping(module []byte, structure *wasm.Module) engine.Keeping {
-	k := engine.Keeping{Globals: structure.MutableGlobals(), Overhead: instanceBytes(structure)}
-	freeze := abi.FreezeNever
+// It is a function of bytes and limits alone, so that what is loaded is what was compiled; what
+// another version made of the same bytes is not, and is made again.
+func (h *Host) prepare(module []byte, structure *wasm.Module) (*prepared, error) {
+	freeze, exports := abi.FreezeNever, []string(nil)
 	for _, s := range structure.Custom(abi.ManifestSection) {
 		if m, problems := abi.DecodeManifest(s.Content.Of(module)); len(problems) == 0 {
 			freeze = m.Freeze
+			for _, d := range m.Provides {
+				exports = append(exports, d.Export)
+			}
 		}
 	}
-	switch why := structure.NotRestorable(); {
+	bounded := wasm.BoundTables(module, structure, h.limits)
+	limits := metered(h.inspector.Limits)
+	structure, problems := wasm.Read(bounded, limits)
+	if len(problems) > 0 {
+		return nil, abi.Errorf(abi.CodeInternal, "a module whose tables were bounded is not one any more: %s", problems[0].Message)
+	}
+	result, err := meter.Rewrite(bounded, structure, meter.Options{
+		Exports: exports, StackBytes: engine.StackBytes(), MaxMemoryPages: uint32(abi.LimitMemoryBytes.Info().Hard >> 16),
+		ExportGlobals: true, Limits: h.inspector.Limits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := engine.Keeping{Overhead: instanceBytes(structure)}
+	for _, g := range result.Globals {
+		k.Globals = append(k.Globals, g.Name)
+	}
+	switch {
 	case freeze == abi.FreezeNever:
 		k.Never = "its manifest says freeze: never"
-	case why != "":
-		k.Never = why
+	case !result.Restorable:
+		k.Never = "no image can hold what it does: " + result.Reasons[0].What
 	default:
 		k.Seeded = freeze == abi.FreezeSeeded
 	}
-	return k
+	return &prepared{result.Module, k}, nil
+}
+
+// metered are the limits that hold for what [Host.prepare] makes: see [meter.Options].
+func metered(limits abi.Limits) abi.Limits {
+	limits[abi.LimitModuleBytes] = 2*limits[abi.LimitModuleBytes] + 4096
+	return limits
+}
+
+// admitted makes what is kept of a biome ready again, for the compiler and the loader.
+func (h *Host) admitted(ctx context.Context, digest string) (*prepared, error) {
+	module, err := h.source(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	structure, problems := wasm.Read(module, h.inspector.Limits)
+	if len(problems) > 0 {
+		return nil, abi.Errorf(abi.CodeInternal, "the bytes kept of a biome are not an admitted module")
+	}
+	return h.prepare(module, structure)
 }
 
 // instanceBytes estimates what an instance takes of the host beside its memory.
@@ -75,19 +91,4 @@ func instanceBytes(m *wasm.Module) int64 {
 		n += entry * int64(e.Entries)
 	}
 	return n
-}
-
-// withoutCustom drops the custom sections of a module whose structure is sound.
-func withoutCustom(module []byte) []byte {
-	const header = 8
-	out := append(make([]byte, 0, len(module)), module[:header]...)
-	for rest := module[header:]; len(rest) > 0; {
-		size, n := binary.Uvarint(rest[1:])
-		end := 1 + n + int(size)
-		if wasm.SectionID(rest[0]) != wasm.SectionCustom {
-			out = append(out, rest[:end]...)
-		}
-		rest = rest[end:]
-	}
-	return out
 }

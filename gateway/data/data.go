@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -332,6 +333,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, a invoke.Answer) {
 	}
 	if a.Label.Valid() {
 		ctx.Response.Header.Set("Ecotone-Classification", a.Label.String())
+	}
+	if a.Fuel > 0 {
+		ctx.Response.Header.Set("Ecotone-Fuel", strconv.FormatInt(a.Fuel, 10))
 	}
 	if a.Problem != nil {
 		s.problem(ctx, *a.Problem)

@@ -197,6 +197,7 @@ type result struct {
 	err    *abi.Error
 	guest  *boundary.GuestError
 	label  abi.Classification
+	fuel   int64
 	broken error // the gateway itself failed, the audit most of all: nothing is answered but that
 }
 
@@ -214,15 +215,15 @@ func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 		return result{broken: err}
 	}
 	outcome := c.outcome(ctx, a)
-	released, told := outcome.Err == nil, outcome.Label
+	released, told, fuel := outcome.Err == nil, outcome.Label, outcome.Receipt.Fuel
 	if err := c.p.release(ctx, c, &outcome); err != nil {
 		outcome.Output, outcome.Guest, outcome.Err, outcome.Cause = nil, nil, err, err
-		released, told = false, 0 // not even the label: the mark did not take it on
+		released, told, fuel = false, 0, 0 // not even the label: the mark did not take it on
 	}
 	if err := c.recordOutcome(ctx, &outcome, released); err != nil {
 		return result{broken: err}
 	}
-	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: told}
+	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: told, fuel: fuel}
 }
 
 // outcome runs the guest and judges what comes back. A panic on the way becomes an outcome like
@@ -310,13 +311,13 @@ func (p *Pipeline) release(ctx context.Context, c *attempt, o *host.Outcome) *ab
 
 func (c *attempt) answer(r result) Answer {
 	if r.err == nil {
-		return Answer{Invocation: c.id, Output: r.output, Label: r.label}
+		return Answer{Invocation: c.id, Output: r.output, Label: r.label, Fuel: r.fuel}
 	}
 	d := c.failure(r)
 	if d.Code == abi.CodeClassificationFlow {
-		return Answer{Invocation: c.id, Problem: &d} // not even the label: the document is constant
+		return Answer{Invocation: c.id, Problem: &d} // not even label and fuel: the document is constant
 	}
-	return Answer{Invocation: c.id, Problem: &d, Label: r.label}
+	return Answer{Invocation: c.id, Problem: &d, Label: r.label, Fuel: r.fuel}
 }
 
 // broken answers an invocation whose decision or outcome could not be written, or that the

@@ -73,7 +73,7 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 	r := &o.Receipt
 	ended := audit.Ended{
 		Outcome: audit.OutcomeCompleted, Released: released, Label: o.Label, OutputBytes: int64(len(o.Output)),
-		DurationMS: r.Took.Milliseconds(), PeakMemory: r.PeakMemory, HostCalls: r.HostCalls,
+		DurationMS: r.Took.Milliseconds(), Fuel: r.Fuel, PeakMemory: r.PeakMemory, HostCalls: r.HostCalls,
 	}
 	if o.Cause != nil {
 		ended.Outcome, ended.Code = audit.OutcomeFailed, o.Cause.Code

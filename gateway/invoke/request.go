@@ -37,6 +37,7 @@ type Answer struct {
 	Status     int    // 0 is 200
 	Output     []byte
 	Label      abi.Classification
+	Fuel       int64 // that the invocation used; 0: nothing ran, or it is not for the caller to know (S6)
 	Problem    *problem.Document
 }
 

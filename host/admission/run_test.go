@@ -12,6 +12,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/meter"
 	"github.com/ecotone-dev/ecotone/host/wasm"
 	"github.com/ecotone-dev/ecotone/testdata/hostile"
 )
@@ -24,12 +25,16 @@ func load(t *testing.T, module []byte) *engine.Image {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	bare, err := wasm.StripCustom(wasm.BoundTables(module, m, abi.DefaultLimits()), nil)
+	module = wasm.BoundTables(module, m, abi.DefaultLimits())
+	if m, problems = wasm.Read(module, abi.DefaultLimits()); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	metered, err := meter.Rewrite(module, m, meter.Options{Exports: []string{"run"}, StackBytes: engine.StackBytes(), Limits: abi.DefaultLimits()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, compile.RuntimeConfig())
-	compiled, err := r.CompileModule(ctx, bare)
+	compiled, err := r.CompileModule(ctx, metered.Module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +51,6 @@ func load(t *testing.T, module []byte) *engine.Image {
 func TestHostileRuns(t *testing.T) {
 	for _, m := range hostile.At(hostile.Invoke) {
 		t.Run(m.Name, func(t *testing.T) {
-			if m.NeedsMetering {
-				t.Skip("SKIPPED, NOT PASSED: nothing but metered fuel stops this module")
-			}
 			image, e := load(t, m.Bytes()), engine.New(engine.Fresh{})
 			for i, step := range m.Calls {
 				spec := authority.Spec{
@@ -60,7 +62,7 @@ func TestHostileRuns(t *testing.T) {
 				switch step.Code {
 				case abi.CodeDeadline:
 					spec.Limits[abi.LimitWall] = 300
-				default: // the engine takes its time to find the end of a stack
+				default: // a machine may be busy
 					spec.Limits[abi.LimitWall] = 60_000
 				}
 				input := step.Input

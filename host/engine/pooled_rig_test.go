@@ -8,7 +8,6 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/engine"
-	"github.com/ecotone-dev/ecotone/host/wasm"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
@@ -16,12 +15,15 @@ import (
 // about how instances may be kept.
 func keepable(t testing.TB, module []byte, change ...func(*engine.Keeping)) *engine.Image {
 	t.Helper()
-	structure, problems := wasm.Read(module, abi.DefaultLimits())
-	if len(problems) > 0 {
-		t.Fatal(problems)
+	result := metered(t, module)
+	image := compiled(t, result.Module)
+	k := engine.Keeping{Overhead: 32 << 10}
+	if !result.Restorable {
+		k.Never = result.Reasons[0].What
 	}
-	image := load(t, wasm.ExportGlobals(module, structure))
-	k := engine.Keeping{Never: structure.NotRestorable(), Globals: structure.MutableGlobals(), Overhead: 32 << 10}
+	for _, g := range result.Globals {
+		k.Globals = append(k.Globals, g.Name)
+	}
 	for _, f := range change {
 		f(&k)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/meter"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 //go:embed testdata/guests.wasm
@@ -21,9 +23,35 @@ var guests []byte
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// load compiles a module in this process, which only tests do, under the configuration that
-// artifacts are made under.
+// metered is what becomes of a module before it is compiled; all its functions stay exported.
+func metered(t testing.TB, module []byte) *meter.Result {
+	t.Helper()
+	limits := abi.DefaultLimits()
+	structure, problems := wasm.Read(module, limits)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	o := meter.Options{StackBytes: engine.StackBytes(), ExportGlobals: true, Limits: limits}
+	for _, e := range structure.Exports {
+		if e.Kind == wasm.KindFunc {
+			o.Exports = append(o.Exports, e.Name)
+		}
+	}
+	result, err := meter.Rewrite(module, structure, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// load meters a module and compiles it in this process, which only tests do, under the
+// configuration that artifacts are made under.
 func load(t testing.TB, module []byte) *engine.Image {
+	t.Helper()
+	return compiled(t, metered(t, module).Module)
+}
+
+func compiled(t testing.TB, module []byte) *engine.Image {
 	t.Helper()
 	ctx := context.Background()
 	r := wazero.NewRuntimeWithConfig(ctx, compile.RuntimeConfig())

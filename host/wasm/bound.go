@@ -35,3 +35,13 @@ func BoundTables(module []byte, m *Module, limits abi.Limits) []byte {
 	}
 	return replaceSection(module, s, payload)
 }
+
+// replaceSection returns the module with another payload in one of its sections.
+func replaceSection(module []byte, s Section, payload []byte) []byte {
+	out := make([]byte, 0, len(module)-s.Payload.Len()+len(payload)+binary.MaxVarintLen32)
+	out = append(out, module[:s.Offset]...)
+	out = append(out, byte(s.ID))
+	out = binary.AppendUvarint(out, uint64(len(payload)))
+	out = append(out, payload...)
+	return append(out, module[s.Payload.End:]...)
+}
