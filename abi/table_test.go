@@ -186,7 +186,7 @@ func TestLimitTable(t *testing.T) {
 		if row.Default < 1 || (row.Hard != 0 && row.Default > row.Hard) || row.Default > OperatorMax {
 			t.Errorf("%s: default %d, hard %d", row.Name, row.Default, row.Hard)
 		}
-		if !slices.Contains([]string{"bytes", "count", "ms"}, row.Unit) {
+		if !slices.Contains([]string{"bytes", "count", "ms", "fuel"}, row.Unit) {
 			t.Errorf("%s: unit %q", row.Name, row.Unit)
 		}
 		if !slices.Contains([]string{ScopeUpload, ScopeEnvironment, ScopeServer}, row.Scope) {

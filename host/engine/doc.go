@@ -4,12 +4,8 @@
 // The promise. A guest reaches nothing but boundary functions; those outside its invocation's
 // link set are there as stubs that deny (S9). Only the goroutine that runs a guest closes or
 // frees its instance, after the guest's call has returned (S1): cancelling, deadlines and
-// revocation travel by context and are noticed in loop heads and host calls. No state
-// survives an invocation. Nothing here compiles a module.
-//
-// What the engine underneath does not bound, and this package therefore cannot before
-// metering exists: a guest that burns time by calls alone is not interrupted; the call stack
-// may take some 170 MB of host memory before it is a STACK_LIMIT; table.grow is bounded only by
-// the maximum the module declares, so whoever loads a module sees to it that it declares one;
-// and a single bulk instruction runs to its end.
+// revocation travel by context and authority, and are noticed when the guest asks for fuel and in
+// host calls. Modules are metered ([meter.Rewrite]) before they come here, so that a guest asks
+// for fuel after a bounded amount of work, whatever it is made of, and its call frames are
+// bounded. No state survives an invocation. Nothing here compiles a module.
 package engine

@@ -140,7 +140,7 @@ func TestImageNeedsAMemory(t *testing.T) {
 		b := w.New()
 		b.Capability("run")
 		r := wazero.NewRuntimeWithConfig(ctx, compile.RuntimeConfig())
-		compiled, err := r.CompileModule(ctx, build(b).Bytes())
+		compiled, err := r.CompileModule(ctx, metered(t, build(b).Bytes()).Module)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ func TestFreshBecause(t *testing.T) {
 		"nothing":     {func(*w.Builder) {}, ""},
 		"a number":    {global([]byte{w.I64}, w.I64Const(1)), ""},
 		"a vector":    {global([]byte{w.V128}, w.Cat(w.Op(0xfd, 12), make([]byte, 16))), "v128"},
-		"a reference": {global([]byte{w.FuncRef}, w.Op(0xd0, 0x70)), "reference"},
+		"a reference": {global([]byte{w.FuncRef}, w.Op(0xd0, 0x70)), "funcref"},
 		"memory.init": {func(b *w.Builder) {
 			b.PassiveData([]byte("x")).DataCount(1)
 			b.Func(nil, nil, nil, w.I32Const(0), w.I32Const(0), w.I32Const(0), w.Op(0xfc, 8, 0, 0))

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func metered(t testing.TB, module []byte) *meter.Result {
 	t.Helper()
 	limits := abi.DefaultLimits()
+	limits[abi.LimitMemoryBytes] = abi.LimitMemoryBytes.Info().Hard
 	structure, problems := wasm.Read(module, limits)
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -69,6 +70,22 @@ func compiled(t testing.TB, module []byte) *engine.Image {
 		}
 	})
 	return image
+}
+
+// unmetered is what becomes of a module that was not metered.
+func unmetered(t testing.TB, module []byte) error {
+	t.Helper()
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, compile.RuntimeConfig())
+	compiled, err := r.CompileModule(ctx, module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := engine.NewImage(ctx, r, compiled)
+	if err == nil {
+		_ = image.Close(ctx)
+	}
+	return err
 }
 
 // journal accepts every effect.
