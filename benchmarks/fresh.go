@@ -43,8 +43,13 @@ type hosts struct {
 func compileAll(ctx context.Context, ours *peer.Host, g *peer.Guest) (*hosts, error) {
 	h := &hosts{ours: ours}
 	// First and alone: the confined child has a low priority and a limit on its time.
+	begin := time.Now()
 	if err := ours.Admit(ctx, g.Ecotone); err != nil {
 		return nil, err
+	}
+	// The peers cannot be interrupted while they compile, and together take a few times as long.
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < 4*time.Since(begin) {
+		return nil, errLate
 	}
 	var group errgroup.Group
 	group.Go(func() (err error) { h.plain, err = peer.NewWazero(ctx, g.Ecotone, false); return err })
