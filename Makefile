@@ -84,8 +84,9 @@ endif
 	cd benchmarks && CGO_ENABLED=$(BENCH_CGO) $(GO) build $(BENCH_FLAGS) -o $(BENCH) .
 	cd benchmarks && $(BENCH) -prepare
 
+BENCH_OUT ?= results
 bench: benchbin ## measure the hot path beside its peers; QUICK=1 for less than a minute
-	cd benchmarks && $(BENCH) $(if $(QUICK),-quick)
+	cd benchmarks && $(BENCH) -out $(BENCH_OUT) $(if $(QUICK),-quick)
 
 SOAK ?= 10m
 soak: benchbin ## mixed good and hostile load for SOAK, then see that nothing has grown

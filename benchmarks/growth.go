@@ -295,7 +295,7 @@ func sideBySide(ctx context.Context, b *bench, large, little *population) (lp50,
 			order[0], order[1] = large, little
 		}
 		for _, p := range order {
-			r, err := load.Run(ctx, load.Plan{Address: p.g.Invoke, Next: p.next, Connections: 8, Rate: 200, For: pick(b, 400*time.Millisecond, 3*time.Second)})
+			r, err := load.Run(ctx, load.Plan{Address: p.g.Invoke, Next: p.next, Connections: 8, Rate: 200, For: pick(b, 400*time.Millisecond, 2*time.Second)})
 			if err != nil {
 				return 0, 0, 0, 0, "", err
 			}

@@ -95,7 +95,7 @@ func decisionsAndChecks(ctx context.Context, b *bench) error {
 	for i := range rows {
 		list[i] = &rows[i].timed
 	}
-	if err := alternate(pick(b, 5, 15), pick(b, 10*time.Millisecond, 100*time.Millisecond), list...); err != nil {
+	if err := alternate(ctx, pick(b, 5, 15), pick(b, 10*time.Millisecond, 100*time.Millisecond), list...); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -150,7 +150,7 @@ func auditAppends(ctx context.Context, b *bench) error {
 			return nil
 		}})
 	}
-	if err := alternate(pick(b, 3, 9), pick(b, 100*time.Millisecond, time.Second), list...); err != nil {
+	if err := alternate(ctx, pick(b, 3, 9), pick(b, 100*time.Millisecond, time.Second), list...); err != nil {
 		return err
 	}
 	for i, t := range list {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -32,8 +33,11 @@ func (t *timed) over(ref *timed) float64 {
 // alternate measures all of list round by round, forward and backward in turn, so that a
 // machine that gets slower or faster meanwhile does it to all alike. Each batch takes about
 // each; what belongs to no batch (calibration, collecting garbage) is not timed.
-func alternate(rounds int, each time.Duration, list ...*timed) error {
+func alternate(ctx context.Context, rounds int, each time.Duration, list ...*timed) error {
 	for _, t := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := t.run(1); err != nil { // caches, code and pools are filled
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
@@ -58,6 +62,9 @@ func alternate(rounds int, each time.Duration, list ...*timed) error {
 			slices.Reverse(order)
 		}
 		for _, t := range order {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			runtime.GC()
 			begin := time.Now()
 			if err := t.run(t.n); err != nil {

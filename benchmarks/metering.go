@@ -80,7 +80,7 @@ func measureMetering(ctx context.Context, b *bench) error {
 	if err := sameAnswers(ctx, by); err != nil {
 		return err
 	}
-	if err := alternate(pick(b, 5, 15), pick(b, 15*time.Millisecond, 150*time.Millisecond), all...); err != nil {
+	if err := alternate(ctx, pick(b, 5, 15), pick(b, 15*time.Millisecond, 150*time.Millisecond), all...); err != nil {
 		return err
 	}
 	worst, product, n := 0.0, 1.0, 0

@@ -33,7 +33,9 @@ func NewHost(ctx context.Context, dir string) (*Host, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	var err error
-	h.host, err = host.New(ctx, host.Options{Dir: dir, Key: key, Limits: abi.DefaultLimits(), Source: h.source})
+	limits := abi.DefaultLimits()
+	limits[abi.LimitCompileWall] *= 4 // a busy machine compiles slowly, and compiling is not measured
+	h.host, err = host.New(ctx, host.Options{Dir: dir, Key: key, Limits: limits, Source: h.source})
 	if err != nil {
 		return nil, err
 	}

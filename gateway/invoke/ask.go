@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
@@ -115,6 +116,10 @@ type Capability struct {
 	*abi.Descriptor
 }
 
+// listingWait bounds how long one listing waits for the catalogue, over all it lists. After it the
+// catalogue could not say.
+const listingWait = 2 * time.Second
+
 // Capabilities lists what the caller may invoke now, in order of refs, and nothing else: what is
 // denied is absent, not flagged.
 func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
@@ -122,6 +127,8 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 	if refused != nil {
 		return p.refuse(ctx, nil, &r, refused)
 	}
+	ctx, cancel := context.WithTimeout(ctx, listingWait)
+	defer cancel()
 	snapshot := p.o.Policy.Snapshot()
 	items := []Capability{}
 	for _, org := range []string{s.Org, gate.SystemOrg} {

@@ -19,18 +19,10 @@ func loadKey(path string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	switch {
-	case err == nil:
-		key := make([]byte, keyBytes)
-		rand.Read(key) // never fails: the process ends without randomness
-		_, err = f.Write(key)
-		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := makeKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		return key, nil
-	case !errors.Is(err, fs.ErrExist):
-		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -47,6 +39,22 @@ func loadKey(path string) ([]byte, error) {
 		return nil, abi.Errorf(abi.CodeNotReady, "a key file does not have %d bytes", keyBytes)
 	}
 	return key, nil
+}
+
+// makeKey writes a key that is whole or not there: a start that is cut off leaves no half of one.
+func makeKey(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails: the process ends without randomness
+	_, err = f.Write(key)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
 }
 
 // writeToken leaves a token for the operator, who is the only one that can read it. A file that is

@@ -83,7 +83,7 @@ func mustNotHave(t *testing.T, where string, data []byte, values ...string) {
 	}
 }
 
-// H1, H2, M29, PF-F5, PF-F11, PF-F14: a module that tries every door and searches its memory, from
+// H1, H2, M29, PF-F3, PF-F5, PF-F11, PF-F14: a module that tries every door and searches its memory, from
 // every environment, finds none of three secrets, nothing of the process's environment, and no
 // key; nor is any of it in what comes out, the audit, the log or the data directory. The
 // origin gets the one secret that is meant for it.

@@ -303,7 +303,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/environments", "", nil, nil}, {"GET /v1/environments/{slug}", "/v1/environments/project", nil, nil},
 		{"GET /v1/spaces", "", nil, nil}, {"POST /v1/spaces", "", map[string]string{"id": "p", "kind": "project", "parent": "default"}, nil},
 		{"GET /v1/biomes", "", nil, nil}, {"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil}, {"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
-		{"GET /v1/installs", "", nil, nil}, {"GET /v1/grants", "", nil, nil}, {"GET /v1/sessions", "", nil, nil}, {"GET /v1/tokens", "", nil, nil},
+		{"GET /v1/installs", "", nil, nil}, {"GET /v1/grants", "", nil, nil}, {"GET /v1/environment-grants", "", nil, nil}, {"GET /v1/sessions", "", nil, nil}, {"GET /v1/tokens", "", nil, nil},
 		{"GET /v1/secrets", "", nil, nil}, {"GET /v1/endpoints", "", nil, nil}, {"GET /v1/audit", "", nil, nil}, {"GET /v1/audit/head", "", nil, nil},
 	} {
 		run(d)

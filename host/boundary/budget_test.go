@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -27,14 +28,32 @@ func TestChildrenSpendTheBudgetsAboveThem(t *testing.T) {
 	})
 	child := r.below()
 	grandchild := child.below()
-	fetch, random := argumentsFor(function(t, "http_fetch")), []any{0, 100}
-	invoke := argumentsFor(function(t, "capability_invoke"))
-	for name, args := range map[string][]any{"http_fetch": fetch, "random": random, "capability_invoke": invoke} {
+	codes := map[*rig][]abi.Code{}
+	for name, c := range map[string]struct {
+		args []any
+		code abi.Code
+	}{
+		"http_fetch":        {argumentsFor(function(t, "http_fetch")), abi.CodeHTTPBudget},
+		"random":            {[]any{0, 100}, abi.CodeRandomLimit},
+		"capability_invoke": {argumentsFor(function(t, "capability_invoke")), abi.CodeChildLimit},
+	} {
 		for _, one := range []*rig{r, child, grandchild} {
-			one.ok(one.call(name, args...))
+			one.ok(one.call(name, c.args...))
 		}
 		for _, one := range []*rig{r, child, grandchild} {
-			one.want(one.call(name, args...), abi.EQUOTA)
+			one.want(one.call(name, c.args...), abi.EQUOTA)
+			codes[one] = append(codes[one], c.code)
+		}
+	}
+	for _, one := range []*rig{grandchild, child} {
+		var got []abi.Code
+		for _, l := range one.conclude().Receipt.Lines {
+			if l.Code != "" {
+				got = append(got, l.Code)
+			}
+		}
+		if !slices.Equal(got, codes[one]) {
+			t.Errorf("refused with %s, not with %s", got, codes[one])
 		}
 	}
 	if got := r.conclude().Receipt; got.HTTPRequests != 1 || got.RandomBytes != 100 || got.Children != 1 {

@@ -60,7 +60,9 @@ func runAll(t *testing.T, module []byte, k *tank) (lines []string, err error) {
 	stub(t, ctx, rt, compiled)
 	m, err := rt.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithStartFunctions())
 	if err != nil {
-		return []string{kind(err)}, nil
+		// The text names the start function by an index.
+		text := kind(err)
+		return []string{text[strings.LastIndex(text, ": ")+1:]}, nil
 	}
 	var names []string
 	parsed, _ := wasm.Read(module, generous())

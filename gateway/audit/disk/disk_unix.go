@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,19 +30,28 @@ func Free(dir string) (uint64, error) {
 	}
 }
 
+const (
+	lockPatience = 500 * time.Millisecond
+	lockPause    = 25 * time.Millisecond
+)
+
 // Lock takes the lock of path, creating the file. The kernel drops it when the process ends, however
-// it ends; until then Close releases it. A lock that is held is ErrLocked.
+// it ends; until then Close releases it. A lock that is held, and stays so for a moment, is
+// ErrLocked: a process that starts another one holds its own locks through it from fork to exec.
 func Lock(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for until := time.Now().Add(lockPatience); ; {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return f, nil
 		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(until):
+			time.Sleep(lockPause)
 			continue
 		case errors.Is(err, unix.EWOULDBLOCK):
 			f.Close()

@@ -63,10 +63,9 @@ func Open(dir string, dev bool) (*Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, abi.Errorf(abi.CodeInternal, "the data directory cannot be written: %w", err)
 	}
-	db, err := badgerdb.Open(tuned(badgerdb.DefaultOptions(path)).WithSyncWrites(true))
+	db, err := openPatiently(path)
 	if err != nil {
-		// Badger's error has no identity; a test holds the wording to the pinned version.
-		if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+		if locked(err) {
 			return nil, abi.Errorf(abi.CodeConflict, "another process has the data directory open: %w", err).
 				WithHint("stop the other process, or give this one a data directory of its own")
 		}
@@ -76,6 +75,26 @@ func Open(dir string, dev bool) (*Store, error) {
 	s.doneGC.Go(s.collect)
 	return s, nil
 }
+
+// lockPatience is how long a lock is asked for again. A process that starts another one holds its
+// own locks through it, from fork to exec: for a moment after it closed them.
+const (
+	lockPatience = 500 * time.Millisecond
+	lockPause    = 25 * time.Millisecond
+)
+
+func openPatiently(path string) (*badgerdb.DB, error) {
+	for until := time.Now().Add(lockPatience); ; time.Sleep(lockPause) {
+		db, err := badgerdb.Open(tuned(badgerdb.DefaultOptions(path)).WithSyncWrites(true))
+		if err == nil || !locked(err) || time.Now().After(until) {
+			return db, err
+		}
+	}
+}
+
+// locked reports whether somebody else has the directory. Badger's error has no identity; a
+// test holds the wording to the pinned version.
+func locked(err error) bool { return strings.Contains(err.Error(), "Cannot acquire directory lock") }
 
 // OpenMemory opens a store that lives in memory and is gone when it is closed. It keeps the
 // contract except durability.
