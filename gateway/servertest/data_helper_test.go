@@ -21,8 +21,8 @@ import (
 )
 
 // act is one host call of a scripted guest: the function's name and its arguments, strings for
-// (pointer, length) pairs and numbers for the rest. Three are the guest's own doing: spin never
-// ends, trap traps, and answer makes the result register's body the output.
+// (pointer, length) pairs and numbers for the rest. Four are the guest's own doing: spin never
+// ends, trap traps, recurse calls itself as often as its number says, and answer makes the result register's body the output.
 type act []any
 
 // scripts are capabilities, by the name of their export. Unless a script says otherwise its
@@ -71,6 +71,8 @@ func scripted(m *abi.Manifest, all scripts) []byte {
 		at, w.I32Const(','), w.Store8(2),
 		at, w.I32Const(3), w.Op(w.OpI32Add), w.GlobalSet(cursor),
 	)
+	deep := emit + 1
+	b.Func(w.Types(w.I32), nil, nil, w.LocalGet(0), w.If(w.LocalGet(0), w.I32Const(1), w.Op(w.OpI32Sub), w.Call(deep)))
 	var data []byte
 	place := func(s string) []byte {
 		p := w.Cat(w.I32Const(dataAt+int32(len(data))), w.I32Const(int32(len(s))))
@@ -85,6 +87,8 @@ func scripted(m *abi.Manifest, all scripts) []byte {
 			switch f := s[0].(string); f {
 			case "spin":
 				body = append(body, w.Loop(w.Br(0))...)
+			case "recurse":
+				body = append(body, w.Cat(w.I32Const(int32(s[1].(int))), w.Call(deep), w.I64Const(0), w.Call(emit))...)
 			case "trap":
 				body = append(body, w.Op(w.OpUnreachable)...)
 			case "answer":

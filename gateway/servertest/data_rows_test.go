@@ -16,6 +16,37 @@ import (
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
+// What an invocation cost is in the answer and in its row: the same for the same input, failed or
+// not, and nothing for what did not run.
+func TestDataFuel(t *testing.T) {
+	t.Parallel()
+	g, s := echoing(t)
+	admitAll(t, g, scripted(w.Manifest("mixed"), scripts{"fall": {{"kv_get", "k"}, {"trap"}}}), "sandbox", nil)
+	seen := map[string]string{}
+	for range 3 {
+		for _, c := range []struct {
+			ref, input string
+			status     int
+		}{{"test:echo.do@1", `{}`, 200}, {"test:echo.do@1", `"` + strings.Repeat("x", 20_000) + `"`, 200}, {"test:mixed.fall@1", `{}`, 502}} {
+			r := s.Invoke(c.ref, []byte(c.input)).Want(c.status)
+			fuel, key := r.Header.Get("Ecotone-Fuel"), c.ref+c.input
+			ended := g.Row(r.Header.Get("Ecotone-Invocation"))["ended"].(map[string]any)
+			if fuel == "" || fuel != fmt.Sprintf("%.0f", ended["fuel"]) {
+				t.Errorf("%s: %q in the answer, %v in the row", c.ref, fuel, ended["fuel"])
+			}
+			if seen[key] == "" {
+				seen[key] = fuel
+			}
+			if seen[key] != fuel {
+				t.Errorf("%s: %s fuel, and %s", c.ref, fuel, seen[key])
+			}
+		}
+	}
+	if r := s.Invoke("test:nothing.do@1", map[string]int{}); r.Header.Get("Ecotone-Fuel") != "" {
+		t.Error("fuel for nothing")
+	}
+}
+
 // X48, PF-G1, PF-G2, PF-H8: mixed calls at once have exactly one row each, which says how it
 // ended and is whole.
 func TestDataOneRowPerCall(t *testing.T) {

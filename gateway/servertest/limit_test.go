@@ -51,6 +51,7 @@ type limitCase struct {
 	code  abi.Code
 	want  []abi.Errno
 	quiet bool // the call past the limit has no line in the receipt, or the limit has no code
+	fits  bool // with the limit as it is by default, the script ends well
 	// And what must be true of the row's end.
 	ended func(map[string]any) bool
 }
@@ -97,6 +98,8 @@ var limitsOfEnvironments = map[abi.Limit]limitCase{
 	abi.LimitKVBytes: {to: 250, script: []act{{"kv_put", "a", hundred}, {"kv_put", "b", hundred}, {"kv_put", "c", hundred}, {"kv_delete", "a"}, {"kv_delete", "b"}},
 		want: []abi.Errno{0, 0, abi.EQUOTA, 0, 0}},
 	abi.LimitWall:        {to: 300, script: []act{{"spin"}}, code: abi.CodeDeadline},
+	abi.LimitFuel:        {to: 1_000_000, script: []act{{"spin"}}, code: abi.CodeFuelExhausted},
+	abi.LimitStackBytes:  {to: 100_000, script: []act{{"recurse", 10_000}}, code: abi.CodeStackLimit, fits: true},
 	abi.LimitMemoryBytes: {to: 1<<16 - 1, script: []act{{"time_now"}}, code: abi.CodeMemoryLimit},
 }
 
@@ -196,6 +199,9 @@ func TestLimitsOfEnvironments(t *testing.T) {
 		t.Run(info.Name, func(t *testing.T) {
 			s := g.Open("user:alice", "project", map[string]any{"files": true})
 			ok(t, s)
+			if c.fits {
+				s.Invoke("test:limits."+export(limit)+"@1", map[string]int{}).Want(200)
+			}
 			t.Run("lowered", func(t *testing.T) {
 				lowerLimits(t, g, "project", map[string]int64{info.Name: c.to})
 				c.check(t, g, s, info)

@@ -85,6 +85,8 @@ func TestFuelDoesNotDependOnSlices(t *testing.T) {
 					g.call("output", string(make([]byte, sizes[i])))
 				case 2:
 					g.call("capability_invoke", argumentsFor(function(t, "capability_invoke"))...)
+				case 3:
+					g.fuel -= gauge(sizes[i] % 64) // looked at later
 				default:
 					g.work(sizes[i])
 				}
