@@ -10,7 +10,6 @@ const (
 	priceStore   = 2
 	priceVector  = 2
 	priceTable   = 4
-	priceBranch  = 1
 	priceSwitch  = 3
 	priceDivide  = 12
 	priceDivideF = 6
@@ -27,7 +26,6 @@ const (
 	// Whole memories and tables: so much for trying and then by length.
 	priceBulk      = 16
 	bytesPerUnit   = 8
-	priceEntryOf   = 1 // per entry of a table
 	priceGrow      = 1000
 	pricePage      = 1024
 	priceTableGrow = 1000

@@ -30,7 +30,6 @@ const (
 	opMemoryGrow   = 0x40
 	opI32Const     = 0x41
 	opI64Const     = 0x42
-	opI32Eq        = 0x46
 	opI32LeU       = 0x4d
 	opI64LtS       = 0x53
 	opI64GtU       = 0x56

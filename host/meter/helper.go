@@ -95,7 +95,7 @@ func (h *helpers) payBytes(c *code, local uint64) {
 	h.pay(c, func(c *code) {
 		c.get(local)
 		c.op(opExtendU)
-		c.i64(3) // bytesPerUnit
+		c.i64(3) // a unit for each of bytesPerUnit
 		c.op(opI64ShrU)
 		c.i64(priceBulk)
 		c.op(opI64Add)
