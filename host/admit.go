@@ -9,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // Inspect reads a module and its manifest and says all that is wrong with them. It runs and
@@ -36,7 +37,11 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return refuse(report, err)
 	}
-	artifact, err := h.compiler.Compile(ctx, digest, prepared.module)
+	bare, err := wasm.StripCustom(module, nil)
+	if err != nil {
+		return report, abi.Errorf(abi.CodeInternal, "the module lost its sections: %w", err)
+	}
+	artifact, err := h.compiler.CompileRewritten(ctx, digest, bare, prepared.module)
 	if err != nil {
 		return refuse(report, err)
 	}

@@ -79,18 +79,20 @@ func child(restarted bool) error {
 	if err != nil {
 		return err
 	}
-	module := make([]byte, req.Length)
-	if _, err := io.ReadFull(os.Stdin, module); err != nil {
-		return err
+	original, module := make([]byte, req.Original), make([]byte, req.Length)
+	for _, b := range [][]byte{original, module} {
+		if _, err := io.ReadFull(os.Stdin, b); err != nil {
+			return err
+		}
 	}
-	a, artifact := serve(req.Kind, dir, module, unbounded != "")
+	a, artifact := serve(req.Kind, dir, original, module, unbounded != "")
 	a.Jail = report
 	return reply(a, artifact)
 }
 
 // serve does what is asked. A panic of the engine becomes an answer: the bytes made it panic. native
 // says that the engine makes code on this machine.
-func serve(kind byte, dir string, module []byte, native bool) (a answer, artifact string) {
+func serve(kind byte, dir string, original, module []byte, native bool) (a answer, artifact string) {
 	defer func() {
 		if p := recover(); p != nil {
 			a, artifact = engineFailed(fmt.Sprintf("panic: %v\n%s", p, debug.Stack())), ""
@@ -117,7 +119,16 @@ func serve(kind byte, dir string, module []byte, native bool) (a answer, artifac
 	default:
 		return engineFailed("not a kind of request"), ""
 	}
-	if err := validate(ctx, module); err != nil {
+	// What was rewritten is validated as it was, first: what was added could make an index right that
+	// was wrong (S2).
+	err = nil
+	if len(original) > 0 {
+		err = validate(ctx, original)
+	}
+	if err == nil {
+		err = validate(ctx, module)
+	}
+	if err != nil {
 		return answer{Code: abi.CodeModuleInvalid, Message: "the module does not validate: " + abi.Quote(err.Error())}, ""
 	}
 	out := filepath.Join(dir, "module")

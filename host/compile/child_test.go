@@ -84,7 +84,7 @@ func TestChildFromInside(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("s"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, _, err := run(t.Context(), c.tmp, c.bounds, kindSelfReport, []byte(secret))
+	a, _, err := run(t.Context(), c.tmp, c.bounds, kindSelfReport, nil, []byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestChildFromInside(t *testing.T) {
 func TestChildrenThatFail(t *testing.T) {
 	c, _, _ := start(t)
 	for _, asked := range []string{"panic", "exit", "garbage", "nothing", "flood"} {
-		_, _, err := run(t.Context(), c.tmp, c.bounds, kindSelfReport, []byte(asked))
+		_, _, err := run(t.Context(), c.tmp, c.bounds, kindSelfReport, nil, []byte(asked))
 		wantCode(t, err, abi.CodeCompileFailed)
 		public := abi.AsError(err)
 		if public.Message != "the engine could not compile the module" || public.Hint != "" {

@@ -103,7 +103,7 @@ func New(ctx context.Context, o Options) (*Compiler, error) {
 	if err != nil {
 		return nil, notStarted(err)
 	}
-	a, _, err := run(ctx, c.tmp, c.bounds, kindFingerprint, nil)
+	a, _, err := run(ctx, c.tmp, c.bounds, kindFingerprint, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,19 @@ func queueSize(n int) int {
 // COMPILE_FAILED, PAYLOAD_TOO_LARGE, OVERLOADED (the queue is full), DRAINING (closed), and CANCELED
 // or DEADLINE_EXCEEDED from ctx. When the last caller that waits for a child has gone, it is killed.
 func (c *Compiler) Compile(ctx context.Context, digest Digest, module []byte) (*Artifact, error) {
-	if int64(len(module)) > c.maxModule {
+	return c.CompileRewritten(ctx, digest, nil, module)
+}
+
+// CompileRewritten is Compile for a module that was made of another one, which is validated first,
+// completely, and then forgotten.
+func (c *Compiler) CompileRewritten(ctx context.Context, digest Digest, original, module []byte) (*Artifact, error) {
+	if int64(len(module)) > c.maxModule || int64(len(original)) > c.maxModule {
 		return nil, c.tooLarge()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, contextError(err)
 	}
-	a, err := c.do(ctx, digest, module)
+	a, err := c.do(ctx, digest, original, module)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +202,9 @@ func (c *Compiler) Forget(digest Digest) error {
 }
 
 // work is one job of a worker.
-func (c *Compiler) work(ctx context.Context, digest Digest, module []byte, rebuild bool) (*Artifact, error) {
+func (c *Compiler) work(ctx context.Context, digest Digest, original, module []byte, rebuild bool) (*Artifact, error) {
 	if !rebuild {
-		return c.make(ctx, digest, module)
+		return c.make(ctx, digest, original, module)
 	}
 	module, err := c.source(ctx, digest)
 	if err == nil && int64(len(module)) > c.maxModule {
@@ -207,7 +213,7 @@ func (c *Compiler) work(ctx context.Context, digest Digest, module []byte, rebui
 	var a *Artifact
 	if err == nil {
 		c.stats.rebuilds.Add(1)
-		a, err = c.make(ctx, digest, module)
+		a, err = c.make(ctx, digest, nil, module)
 	}
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("compiled artifact could not be made again", "digest", digest.String(), "why", err)
@@ -216,9 +222,9 @@ func (c *Compiler) work(ctx context.Context, digest Digest, module []byte, rebui
 }
 
 // make runs a child and keeps its artifact.
-func (c *Compiler) make(ctx context.Context, digest Digest, module []byte) (*Artifact, error) {
+func (c *Compiler) make(ctx context.Context, digest Digest, original, module []byte) (*Artifact, error) {
 	c.stats.children.Add(1)
-	answer, code, err := run(ctx, c.tmp, c.bounds, kindCompile, module)
+	answer, code, err := run(ctx, c.tmp, c.bounds, kindCompile, original, module)
 	if err != nil {
 		return nil, err
 	}

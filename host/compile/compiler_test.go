@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
 var moduleConfig = wazero.NewModuleConfig().WithName("")
@@ -96,6 +97,20 @@ func TestParallelCallersShareOneChild(t *testing.T) {
 	}
 	if got := c.Stats().Children; got != 1 {
 		t.Errorf("%d children", got)
+	}
+}
+
+// S2: what was rewritten is refused when the original does not validate, however sound the rest.
+func TestOriginalsAreValidated(t *testing.T) {
+	c, _, _ := start(t)
+	bad := w.New()
+	bad.Capability("run", w.I64Const(1)) // an i64 where an i32 belongs
+	module := answering(1)
+	if _, err := c.CompileRewritten(t.Context(), DigestOf(module), bad.Memory(1).ExportMemory().Bytes(), module); abi.CodeOf(err) != abi.CodeModuleInvalid {
+		t.Error(err)
+	}
+	if _, err := c.CompileRewritten(t.Context(), DigestOf(module), answering(2), module); err != nil {
+		t.Error(err)
 	}
 }
 

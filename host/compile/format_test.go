@@ -102,7 +102,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := request{
 			Kind: rapid.Byte().Draw(t, "kind"), AddressSpace: rapid.Uint64().Draw(t, "as"),
-			Artifact: rapid.Uint64().Draw(t, "artifact"), Length: rapid.Uint64().Draw(t, "length"),
+			Artifact: rapid.Uint64().Draw(t, "artifact"), Original: rapid.Uint64().Draw(t, "original"), Length: rapid.Uint64().Draw(t, "length"),
 		}
 		got, err := readRequest(bytes.NewReader(want.encode()))
 		if err != nil || got != want {

@@ -44,7 +44,7 @@ func boundsOf(l *abi.Limits) bounds {
 
 // run has a child do one thing in a private directory below tmp that is gone afterwards. The error
 // is an [abi.Error]: COMPILE_LIMIT, COMPILE_FAILED, MODULE_INVALID, or from ctx.
-func run(ctx context.Context, tmp string, b bounds, kind byte, module []byte) (answer, []byte, error) {
+func run(ctx context.Context, tmp string, b bounds, kind byte, original, module []byte) (answer, []byte, error) {
 	// The kernel ties the child's life to the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -62,11 +62,12 @@ func run(ctx context.Context, tmp string, b bounds, kind byte, module []byte) (a
 	}
 	artifact := maxArtifact(len(module))
 	req := request{
-		Kind: kind, AddressSpace: b.addressSpace, CPU: b.cpu, Artifact: artifact, Length: uint64(len(module)),
+		Kind: kind, AddressSpace: b.addressSpace, CPU: b.cpu, Artifact: artifact,
+		Original: uint64(len(original)), Length: uint64(len(module)),
 	}
 	stdout := &boundedBuffer{bound: int(artifact) + maxAnswerHeader + 12, strict: true}
 	stderr := &boundedBuffer{bound: maxStderr}
-	cmd.Stdin = io.MultiReader(bytes.NewReader(req.encode()), bytes.NewReader(module))
+	cmd.Stdin = io.MultiReader(bytes.NewReader(req.encode()), bytes.NewReader(original), bytes.NewReader(module))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = afterKill
 	if err := cmd.Start(); err != nil {

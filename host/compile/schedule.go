@@ -24,12 +24,13 @@ type schedule struct {
 }
 
 type job struct {
-	digest  Digest
-	module  []byte
-	rebuild bool // the module comes from the source
-	ctx     context.Context
-	cancel  context.CancelFunc
-	waiting int // callers, and one for a rebuild; at 0 the job is cancelled
+	digest   Digest
+	original []byte // only validated; nil: there is none
+	module   []byte
+	rebuild  bool // the module comes from the source
+	ctx      context.Context
+	cancel   context.CancelFunc
+	waiting  int // callers, and one for a rebuild; at 0 the job is cancelled
 
 	done     chan struct{} // closed when the next two are set
 	artifact *Artifact
@@ -40,7 +41,7 @@ type job struct {
 // not keep the workers busy because it is asked for often.
 const rebuildPause = time.Minute
 
-type workFunc func(ctx context.Context, digest Digest, module []byte, rebuild bool) (*Artifact, error)
+type workFunc func(ctx context.Context, digest Digest, original, module []byte, rebuild bool) (*Artifact, error)
 
 func (s *schedule) start(workers, queue int, work workFunc) {
 	s.queue = make(chan *job, queue)
@@ -58,7 +59,7 @@ func (s *schedule) start(workers, queue int, work workFunc) {
 						if j.ctx.Err() != nil {
 							return nil, contextError(j.ctx.Err())
 						}
-						return work(j.ctx, j.digest, j.module, j.rebuild)
+						return work(j.ctx, j.digest, j.original, j.module, j.rebuild)
 					})
 				}
 			}
@@ -84,7 +85,7 @@ func (s *schedule) finish(j *job, work func() (*Artifact, error)) {
 	}
 	s.mu.Unlock()
 	j.cancel()
-	j.module = nil
+	j.original, j.module = nil, nil
 	close(j.done)
 }
 
@@ -101,9 +102,9 @@ func (s *schedule) pause(digest Digest, now time.Time) {
 
 // do waits for the job of a digest, which it starts if there is none. A rebuild that fails is not
 // the caller's failure, whose bytes are at hand: it then starts a job of its own.
-func (s *schedule) do(ctx context.Context, digest Digest, module []byte) (*Artifact, error) {
+func (s *schedule) do(ctx context.Context, digest Digest, original, module []byte) (*Artifact, error) {
 	for {
-		j, err := s.join(digest, func(j *job) { j.module = bytes.Clone(module) })
+		j, err := s.join(digest, func(j *job) { j.original, j.module = bytes.Clone(original), bytes.Clone(module) })
 		if err != nil {
 			return nil, err
 		}

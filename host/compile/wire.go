@@ -14,7 +14,7 @@ import (
 
 // What parent and child say to each other, once each way.
 //
-//	request  magic[8] kind[1] addressSpace[8] cpu[8] artifact[8] length[8] module[length]
+//	request  magic[8] kind[1] addressSpace[8] cpu[8] artifact[8] original[8] length[8] original[…] module[length]
 //	answer   length[4] header[length] length[8] artifact[length]
 //
 // Numbers are big-endian; cpu is in nanoseconds; the answer's header is JSON. The child believes the
@@ -34,15 +34,16 @@ type request struct {
 	AddressSpace uint64
 	CPU          time.Duration
 	Artifact     uint64 // bound of the artifact in bytes
-	Length       uint64 // of the module that follows
+	Original     uint64 // length of what is only validated, which follows
+	Length       uint64 // of the module, which follows that
 }
 
-const requestBytes = len(requestMagic) + 1 + 4*8
+const requestBytes = len(requestMagic) + 1 + 5*8
 
 func (r request) encode() []byte {
 	b := append(make([]byte, 0, requestBytes), requestMagic...)
 	b = append(b, r.Kind)
-	for _, n := range []uint64{r.AddressSpace, uint64(r.CPU), r.Artifact, r.Length} {
+	for _, n := range []uint64{r.AddressSpace, uint64(r.CPU), r.Artifact, r.Original, r.Length} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return b
@@ -62,7 +63,8 @@ func readRequest(from io.Reader) (request, error) {
 		AddressSpace: binary.BigEndian.Uint64(n),
 		CPU:          time.Duration(binary.BigEndian.Uint64(n[8:])),
 		Artifact:     binary.BigEndian.Uint64(n[16:]),
-		Length:       binary.BigEndian.Uint64(n[24:]),
+		Original:     binary.BigEndian.Uint64(n[24:]),
+		Length:       binary.BigEndian.Uint64(n[32:]),
 	}, nil
 }
 
