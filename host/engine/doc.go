@@ -5,7 +5,9 @@
 // link set are there as stubs that deny (S9). Only the goroutine that runs a guest closes or
 // frees its instance, after the guest's call has returned (S1): cancelling, deadlines and
 // revocation travel by context and are noticed in loop heads and host calls. No state
-// survives an invocation. Nothing here compiles a module.
+// survives an invocation: an instance is new ([Fresh]), or was put back byte for byte to what
+// it was right after initialisation ([Pooled]), and what cannot be put back is not kept.
+// Nothing here compiles a module.
 //
 // What the engine underneath does not bound, and this package therefore cannot before
 // metering exists: a guest that burns time by calls alone is not interrupted; the call stack
