@@ -7,5 +7,7 @@
 // revocation travel by context and authority, and are noticed when the guest asks for fuel and in
 // host calls. Modules are metered ([meter.Rewrite]) before they come here, so that a guest asks
 // for fuel after a bounded amount of work, whatever it is made of, and its call frames are
-// bounded. No state survives an invocation. Nothing here compiles a module.
+// bounded. No state survives an invocation: an instance is new ([Fresh]), or was put back byte
+// for byte to what it was right after initialisation ([Pooled]), and what cannot be put back is
+// not kept. Nothing here compiles a module.
 package engine
