@@ -43,7 +43,8 @@ result register until the next call that fills it; %s and %s copy from it and re
 }
 
 func writeIndex(b *bytes.Buffer) {
-	b.WriteString("## Host functions\n\nPrices are in fuel: for each call, and for each KiB begun of what goes in and comes out.\n\n" +
+	b.WriteString("## Host functions\n\nPrices are in fuel: for each call, and for each KiB begun of what goes in and comes out. They are taken from the limit fuel,\n" +
+		"as are the guest's own instructions, at about one for a simple one; when it is used up the invocation ends with FUEL_EXHAUSTED.\n\n" +
 		"| function | reach | effect | flow | price | per KiB |\n|---|---|---|---|---:|---:|\n")
 	for i := range abi.Functions() {
 		f := &abi.Functions()[i]

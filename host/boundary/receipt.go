@@ -15,7 +15,7 @@ type Receipt struct {
 	RandomBytes  int64              `json:"randomBytes"`
 	Children     int64              `json:"children"`
 	HTTPRequests int64              `json:"httpRequests"`
-	Fuel         int64              `json:"fuel"`       // its own, without its children's
+	Fuel         int64              `json:"fuel"`       // its own, without its children's and what was refunded
 	PeakMemory   int64              `json:"peakMemory"` // bytes of linear memory at the end, its peak: memory never shrinks
 	Took         time.Duration      `json:"took"`       // ns, from New to the end
 	Lines        []Line             `json:"lines,omitempty"`
