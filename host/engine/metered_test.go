@@ -30,20 +30,27 @@ func eachPool(t *testing.T, f func(t *testing.T, e *engine.Engine)) {
 // S18, PF-D4: revocation, cancellation and the deadline bite in guests that only compute and make no
 // host call, whatever they are made of.
 func TestEndingsBiteWhileComputing(t *testing.T) {
+	const after = 5 // times that the guest asked for fuel, or the engine whether it may start
+	revoked := abi.Errorf(abi.CodeGrantRevoked, "withdrawn")
 	ends := map[string]struct {
-		how  func(cancel context.CancelFunc, revoke func()) func(*authority.Spec)
+		spec func(*authority.Spec)
+		asks func(n int, cancel context.CancelFunc) *abi.Error
 		want abi.Code
 	}{
-		"revoked": {func(_ context.CancelFunc, revoke func()) func(*authority.Spec) {
-			time.AfterFunc(5*time.Millisecond, revoke)
+		"revoked": {nil, func(n int, _ context.CancelFunc) *abi.Error {
+			if n > after {
+				return revoked
+			}
 			return nil
 		}, abi.CodeGrantRevoked},
-		"cancelled": {func(cancel context.CancelFunc, _ func()) func(*authority.Spec) {
-			time.AfterFunc(5*time.Millisecond, cancel)
+		"cancelled": {nil, func(n int, cancel context.CancelFunc) *abi.Error {
+			if n == after {
+				cancel()
+			}
 			return nil
 		}, abi.CodeCanceled},
-		"late":  {func(context.CancelFunc, func()) func(*authority.Spec) { return wall(20) }, abi.CodeDeadline},
-		"spent": {func(context.CancelFunc, func()) func(*authority.Spec) { return fuel(5_000_000) }, abi.CodeFuelExhausted},
+		"late":  {wall(20), func(int, context.CancelFunc) *abi.Error { return nil }, abi.CodeDeadline},
+		"spent": {fuel(5_000_000), func(int, context.CancelFunc) *abi.Error { return nil }, abi.CodeFuelExhausted},
 	}
 	for _, name := range endless {
 		image := keepable(t, hostile.Named(name).Bytes())
@@ -51,23 +58,16 @@ func TestEndingsBiteWhileComputing(t *testing.T) {
 			eachPool(t, func(t *testing.T, e *engine.Engine) {
 				for how, c := range ends {
 					ctx, cancel := context.WithCancel(patience(t))
-					var mu sync.Mutex
-					var revoked *abi.Error
-					spec := c.how(cancel, func() {
-						mu.Lock()
-						defer mu.Unlock()
-						revoked = abi.Errorf(abi.CodeGrantRevoked, "withdrawn")
-					})
-					o := e.Run(ctx, image, invocation{export: "run", spec: spec, current: func() *abi.Error {
-						mu.Lock()
-						defer mu.Unlock()
-						return revoked
+					n := 0
+					o := e.Run(ctx, image, invocation{export: "run", spec: c.spec, current: func() *abi.Error {
+						n++
+						return c.asks(n, cancel)
 					}}.make())
 					cancel()
 					if o.Err == nil || o.Err.Code != c.want {
 						t.Errorf("%s: %v", how, o.Err)
 					}
-					if o.Receipt.Fuel == 0 || how == "spent" && o.Receipt.Fuel != 5_000_000 {
+					if c.want != abi.CodeDeadline && o.Receipt.Fuel == 0 || how == "spent" && o.Receipt.Fuel != 5_000_000 {
 						t.Errorf("%s: %d fuel", how, o.Receipt.Fuel)
 					}
 				}
