@@ -162,6 +162,14 @@ func admitAll(t testing.TB, g *servertest.Gateway, module []byte, environment st
 	}
 }
 
+// withoutEnd gives an environment so much fuel that spin is ended by something else.
+func withoutEnd(t testing.TB, g *servertest.Gateway, slug string) {
+	t.Helper()
+	path := "/v1/environments/" + slug
+	was := g.Control("GET", path, nil).Want(200)
+	g.Control("PUT", path, map[string]any{"limits": map[string]int64{"fuel": abi.OperatorMax}}, "If-Match", was.Header.Get("ETag")).Want(200)
+}
+
 // lowerLimits sets limits of an environment and puts back what it found when the test ends.
 func lowerLimits(t testing.TB, g *servertest.Gateway, slug string, limits map[string]int64) {
 	t.Helper()

@@ -373,6 +373,7 @@ func limitCompile(name string, to int64, weigh func(*w.Builder)) func(*testing.T
 func limitRunning(t *testing.T) {
 	g := limited(t, map[string]int64{"running": 1, "waiting": 1})
 	admitAll(t, g, scripted(w.Manifest("busy"), scripts{"spin": {{"spin"}}, "leaf": {{"time_now"}}}), "sandbox", nil)
+	withoutEnd(t, g, "sandbox")
 	s := g.Open("user:alice", "sandbox", nil)
 	codes := map[abi.Code]int{}
 	for _, r := range together(6, func(int) servertest.Response {

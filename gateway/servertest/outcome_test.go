@@ -23,6 +23,7 @@ func spinning(t *testing.T, options ...func(*server.Options)) (*servertest.Gatew
 	t.Helper()
 	g := servertest.Start(t, options...)
 	admitAll(t, g, scripted(w.Manifest("busy"), scripts{"spin": {{"spin"}}, "leaf": {{"time_now"}}}), "sandbox", nil)
+	withoutEnd(t, g, "sandbox")
 	return g, g.Open("user:alice", "sandbox", nil)
 }
 

@@ -21,6 +21,7 @@ func TestARunningInvocationTellsItsSessionNothing(t *testing.T) {
 		"warm": {{"file_stat", "."}},
 		"tell": {{"file_read", "in.txt", 0, 100}, {"http_fetch", `{"method":"GET","url":"https://origin.example/told"}`, ""}, {"spin"}},
 	}), "project", nil)
+	withoutEnd(t, g, "project")
 	s := g.Open("user:alice", "project", map[string]any{"files": true})
 	s.Invoke("test:teller.warm@1", map[string]int{}).Want(200)
 	// What comes into a workspace behind the gateway's back is regulated.
@@ -66,6 +67,7 @@ func TestAClosedSessionIsNotToldTheLabel(t *testing.T) {
 	t.Parallel()
 	g := servertest.Start(t)
 	admitAll(t, g, scripted(w.Manifest("late"), scripts{"spin": {{"kv_get", "k"}, {"http_fetch", `{"method":"GET","url":"https://origin.example/"}`, ""}, {"spin"}}}), "project", nil)
+	withoutEnd(t, g, "project")
 	s := g.Open("user:alice", "project", nil)
 	done := make(chan servertest.Response, 1)
 	go func() {
