@@ -31,12 +31,12 @@ run: build biomes ## leave a development gateway up, with the first-party biomes
 	$(GO) run ./cmd/demo -stay -bin $(BIN)/ecotone -biomes $(BIN)/biomes -data data
 
 test: ## run every test, then the concurrent packages again under the race detector
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 	@$(MAKE) --no-print-directory race
 
 race: ## run the concurrent packages under the race detector
 ifeq ($(HAVE_CC),yes)
-	CGO_ENABLED=1 $(GO) test -race $(RACE_PKGS)
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE_PKGS)
 else
 	@echo "SKIPPED: the race detector needs a C compiler, and there is none on this machine"
 endif
