@@ -114,7 +114,7 @@ var limitTable = [numLimits]LimitInfo{
 	LimitCompileWall:      {Name: "compileWall", Unit: "ms", Default: 30_000, Scope: ScopeServer, Code: CodeCompileLimit},
 	LimitCompileMemory:    {Name: "compileMemory", Unit: "bytes", Default: 2 * gib, Scope: ScopeServer, Code: CodeCompileLimit},
 	LimitWall:             {Name: "wall", Unit: "ms", Default: 5_000, Hard: 600_000, Scope: ScopeEnvironment, Code: CodeDeadline},
-	LimitFuel:             {Name: "fuel", Unit: "fuel", Default: 10_000_000_000, Hard: OperatorMax, Scope: ScopeEnvironment, Code: CodeFuelExhausted},
+	LimitFuel:             {Name: "fuel", Unit: "fuel", Default: 20_000_000_000, Hard: OperatorMax, Scope: ScopeEnvironment, Code: CodeFuelExhausted},
 	LimitStackBytes:       {Name: "stackBytes", Unit: "bytes", Default: 16 * mib, Hard: 64 * mib, Scope: ScopeEnvironment, Code: CodeStackLimit},
 	LimitInputBytes:       {Name: "inputBytes", Unit: "bytes", Default: mib, Hard: 32 * mib, Scope: ScopeEnvironment, Code: CodeInputLimit},
 	LimitOutputBytes:      {Name: "outputBytes", Unit: "bytes", Default: mib, Hard: 32 * mib, Scope: ScopeEnvironment, Code: CodeOutputLimit},

@@ -176,6 +176,7 @@ func (w *world) invoke(ctx context.Context, ref abi.CapabilityRef, input []byte,
 		Ceiling: abi.Confidential, Clearance: abi.Confidential, Limits: abi.DefaultLimits(),
 	}
 	must(w.t, spec.Limits.Set("wall", 120_000)) // a busy machine is no reason to fail
+	must(w.t, spec.Limits.Set("fuel", abi.OperatorMax))
 	for _, f := range change {
 		f(&spec)
 	}

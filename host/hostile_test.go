@@ -55,7 +55,7 @@ func TestHostileInvocations(t *testing.T) {
 					s.Workspace = "w"
 					switch step.Code {
 					case abi.CodeDeadline:
-						s.Limits[abi.LimitWall] = 500
+						s.Limits[abi.LimitWall], s.Limits[abi.LimitFuel] = 500, abi.OperatorMax
 					case abi.CodeStackLimit:
 						s.Limits[abi.LimitWall] = 60_000
 					}

@@ -61,7 +61,7 @@ func TestHostileRuns(t *testing.T) {
 				}
 				switch step.Code {
 				case abi.CodeDeadline:
-					spec.Limits[abi.LimitWall] = 300
+					spec.Limits[abi.LimitWall], spec.Limits[abi.LimitFuel] = 300, abi.OperatorMax
 				default: // a machine may be busy
 					spec.Limits[abi.LimitWall] = 60_000
 				}
