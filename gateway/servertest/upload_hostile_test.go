@@ -61,7 +61,7 @@ func TestUploadHostile(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			began := time.Now()
 			r := g.Upload(m.Bytes())
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("refusing took %v", took)
 			}
 			if m.Want == abi.CodePayloadTooLarge || r.Code() == abi.CodePayloadTooLarge {
