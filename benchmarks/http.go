@@ -124,8 +124,10 @@ func closedLoop(ctx context.Context, b *bench, p *pair) error {
 		Note: "Token, gate, schema, intent and outcome in the audit, fresh guest. The driver shares the machine with the server in both cases.",
 	})
 	b.Add(report.Row{Group: groupHTTP, Name: "bare fasthttp echo: the server's processor time for a request", Value: median(cpuBare), Unit: "ns"})
-	b.Add(report.Row{Group: groupHTTP, Name: "gateway: the server's processor time for a request", Value: median(cpuOurs), Unit: "ns",
-		Reference: "bare echo", Ratio: median(cpuOurs) / median(cpuBare), Reads: "times"})
+	b.Add(report.Row{
+		Group: groupHTTP, Name: "gateway: the server's processor time for a request", Value: median(cpuOurs), Unit: "ns",
+		Reference: "bare echo", Ratio: median(cpuOurs) / median(cpuBare), Reads: "times",
+	})
 	b.Add(report.Row{
 		Group: groupHTTP, Name: "small guest, whole host invocation: processor time", Value: median(cpuHost), Unit: "ns",
 		Reference: "bare echo", Ratio: median(cpuHost) / median(cpuBare), Reads: "times the processor time of a request to", Target: &report.Target{Better: report.AtMost, Bound: 0.25},
@@ -188,8 +190,10 @@ func callers(ctx context.Context, b *bench, p *pair) error {
 		if err != nil {
 			return err
 		}
-		b.Add(report.Row{Group: group, Name: fmt.Sprintf("gateway, %d callers: throughput", n), Value: g.Rate(), Unit: "requests/s",
-			Reference: "bare echo with as many", Ratio: g.Rate() / e.Rate(), Reads: "times"})
+		b.Add(report.Row{
+			Group: group, Name: fmt.Sprintf("gateway, %d callers: throughput", n), Value: g.Rate(), Unit: "requests/s",
+			Reference: "bare echo with as many", Ratio: g.Rate() / e.Rate(), Reads: "times",
+		})
 		b.Add(report.Row{Group: group, Name: fmt.Sprintf("gateway, %d callers: p50", n), Value: g.At(50), Unit: "ns"})
 		rate.Points = append(rate.Points, report.Point{X: float64(n), Y: g.Rate()})
 		bare.Points = append(bare.Points, report.Point{X: float64(n), Y: e.Rate()})

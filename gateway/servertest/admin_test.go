@@ -151,8 +151,17 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 			continue
 		}
 		url := g.Admin + o.example()
-		for _, header := range [][]string{nil, {"Authorization", "Basic b3BlcmF0b3I6eA=="}, {"Authorization", g.Operator}, {"Authorization", "Bearer"}, {"Authorization", "Bearer "},
-			{"Authorization", "bearer " + g.Operator}, {"Authorization", "Bearer " + g.Operator + "x"}, {"Authorization", "Bearer " + strings.ToUpper(g.Operator)}, {"X-Api-Key", g.Operator}} {
+		for _, header := range [][]string{
+			nil,
+			{"Authorization", "Basic b3BlcmF0b3I6eA=="},
+			{"Authorization", g.Operator},
+			{"Authorization", "Bearer"},
+			{"Authorization", "Bearer "},
+			{"Authorization", "bearer " + g.Operator},
+			{"Authorization", "Bearer " + g.Operator + "x"},
+			{"Authorization", "Bearer " + strings.ToUpper(g.Operator)},
+			{"X-Api-Key", g.Operator},
+		} {
 			if r := g.Do(o.Method, url, "", nil, header...); r.Status != 401 || r.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s with %q: %d %s", o, header, r.Status, r.Body)
 			}
@@ -299,18 +308,33 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 	rule := map[string]any{"rule": map[string]any{"scheme": "https", "host": "a.example", "methods": []string{"GET"}, "path": "/"}}
 
 	for _, d := range []done{
-		{"GET /openapi.json", "", nil, nil}, {"GET /v1/orgs", "", nil, nil}, {"POST /v1/orgs", "", map[string]string{"id": "acme"}, nil},
-		{"GET /v1/environments", "", nil, nil}, {"GET /v1/environments/{slug}", "/v1/environments/project", nil, nil},
-		{"GET /v1/spaces", "", nil, nil}, {"POST /v1/spaces", "", map[string]string{"id": "p", "kind": "project", "parent": "default"}, nil},
-		{"GET /v1/biomes", "", nil, nil}, {"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil}, {"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
-		{"GET /v1/installs", "", nil, nil}, {"GET /v1/grants", "", nil, nil}, {"GET /v1/environment-grants", "", nil, nil}, {"GET /v1/sessions", "", nil, nil}, {"GET /v1/tokens", "", nil, nil},
-		{"GET /v1/secrets", "", nil, nil}, {"GET /v1/endpoints", "", nil, nil}, {"GET /v1/audit", "", nil, nil}, {"GET /v1/audit/head", "", nil, nil},
+		{"GET /openapi.json", "", nil, nil},
+		{"GET /v1/orgs", "", nil, nil},
+		{"POST /v1/orgs", "", map[string]string{"id": "acme"}, nil},
+		{"GET /v1/environments", "", nil, nil},
+		{"GET /v1/environments/{slug}", "/v1/environments/project", nil, nil},
+		{"GET /v1/spaces", "", nil, nil},
+		{"POST /v1/spaces", "", map[string]string{"id": "p", "kind": "project", "parent": "default"}, nil},
+		{"GET /v1/biomes", "", nil, nil},
+		{"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil},
+		{"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
+		{"GET /v1/installs", "", nil, nil},
+		{"GET /v1/grants", "", nil, nil},
+		{"GET /v1/environment-grants", "", nil, nil},
+		{"GET /v1/sessions", "", nil, nil},
+		{"GET /v1/tokens", "", nil, nil},
+		{"GET /v1/secrets", "", nil, nil},
+		{"GET /v1/endpoints", "", nil, nil},
+		{"GET /v1/audit", "", nil, nil},
+		{"GET /v1/audit/head", "", nil, nil},
 	} {
 		run(d)
 	}
 	for _, c := range []struct{ post, del, under string }{
-		{"POST /v1/grants", "DELETE /v1/grants/{id}", "/v1/grants/"}, {"POST /v1/environment-grants", "DELETE /v1/environment-grants/{id}", "/v1/environment-grants/"},
-		{"POST /v1/sessions", "DELETE /v1/sessions/{id}", "/v1/sessions/"}, {"POST /v1/tokens", "DELETE /v1/tokens/{id}", "/v1/tokens/"},
+		{"POST /v1/grants", "DELETE /v1/grants/{id}", "/v1/grants/"},
+		{"POST /v1/environment-grants", "DELETE /v1/environment-grants/{id}", "/v1/environment-grants/"},
+		{"POST /v1/sessions", "DELETE /v1/sessions/{id}", "/v1/sessions/"},
+		{"POST /v1/tokens", "DELETE /v1/tokens/{id}", "/v1/tokens/"},
 	} {
 		body := map[string]map[string]string{
 			"/v1/grants/":             {"subject": "user:alice", "capability": "op:a.do@1", "environment": "environment:project"},

@@ -69,8 +69,12 @@ func TestDataPartialAnswer(t *testing.T) {
 	g := servertest.Start(t)
 	admitAll(t, g, scripted(w.Manifest("partial"), scripts{
 		"run": {
-			{"http_fetch", `{"method":"GET","url":"http://127.0.0.1:1/"}`, ""}, {"secret_hmac", "none", "message"}, {"file_read", "a", 0, 10},
-			{"kv_get", "none"}, {"kv_put", "k", "v"}, {"kv_get", "k"},
+			{"http_fetch", `{"method":"GET","url":"http://127.0.0.1:1/"}`, ""},
+			{"secret_hmac", "none", "message"},
+			{"file_read", "a", 0, 10},
+			{"kv_get", "none"},
+			{"kv_put", "k", "v"},
+			{"kv_get", "k"},
 		},
 	}), "project", nil)
 	s := g.Open("user:alice", "project", nil)

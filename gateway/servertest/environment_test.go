@@ -51,8 +51,14 @@ func TestBuiltInEnvironments(t *testing.T) {
 		path := "/v1/environments/" + e.Slug
 		tag := g.Control("GET", path, nil).Want(200).Header.Get("ETag")
 		g.Control("DELETE", path, nil).Refused(abi.CodeBuiltInImmutable)
-		for _, change := range []map[string]any{{"slug": "other"}, {"ref": "environment:other"}, {"isBuiltIn": false}, {"reachCeiling": other(e.Reach, "owner", "platform")},
-			{"enforcement": other(e.Enforcement, "boundary", "refinement")}, {"maxDataClassification": "internal"}} {
+		for _, change := range []map[string]any{
+			{"slug": "other"},
+			{"ref": "environment:other"},
+			{"isBuiltIn": false},
+			{"reachCeiling": other(e.Reach, "owner", "platform")},
+			{"enforcement": other(e.Enforcement, "boundary", "refinement")},
+			{"maxDataClassification": "internal"},
+		} {
 			g.Control("PUT", path, change, "If-Match", tag).Refused(abi.CodeBuiltInImmutable)
 		}
 		g.Control("PUT", path, map[string]any{"maxDataClassification": nil}, "If-Match", tag).Refused(abi.CodeInvalidRequest)

@@ -230,11 +230,19 @@ func TestFiles(t *testing.T) {
 			}
 		}
 		for _, u := range []use{
-			{tool: "read", in: in{"path": "file"}}, {tool: "read", in: in{"path": "dir/secret"}}, {tool: "read", in: in{"path": "root/etc/passwd"}},
-			{tool: "write", in: text("file", "x")}, {tool: "write", in: text("dir/new", "x")}, {tool: "edit", in: edit("file", "canary", "x")},
-			{tool: "copy", in: in{"from": "file", "to": "copied"}}, {tool: "copy", in: in{"from": "plain", "to": "dir/copied"}},
-			{tool: "move", in: in{"from": "dir/secret", "to": "moved"}}, {tool: "move", in: in{"from": "plain", "to": "up/moved"}},
-			{tool: "remove", in: in{"path": "dir/secret"}}, {tool: "list", in: in{"path": "dir"}}, {tool: "list", in: in{"path": "up"}},
+			{tool: "read", in: in{"path": "file"}},
+			{tool: "read", in: in{"path": "dir/secret"}},
+			{tool: "read", in: in{"path": "root/etc/passwd"}},
+			{tool: "write", in: text("file", "x")},
+			{tool: "write", in: text("dir/new", "x")},
+			{tool: "edit", in: edit("file", "canary", "x")},
+			{tool: "copy", in: in{"from": "file", "to": "copied"}},
+			{tool: "copy", in: in{"from": "plain", "to": "dir/copied"}},
+			{tool: "move", in: in{"from": "dir/secret", "to": "moved"}},
+			{tool: "move", in: in{"from": "plain", "to": "up/moved"}},
+			{tool: "remove", in: in{"path": "dir/secret"}},
+			{tool: "list", in: in{"path": "dir"}},
+			{tool: "list", in: in{"path": "up"}},
 		} {
 			if r := f.s.Invoke("ws:file."+u.tool+"@1", u.in).Refused(abi.CodeGuestError); strings.Contains(string(r.Body), "canary") {
 				t.Errorf("%s %v: %s", u.tool, u.in, r.Body)

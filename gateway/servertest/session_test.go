@@ -171,8 +171,10 @@ func TestHairpin(t *testing.T) {
 	for name, u := range map[string]string{"data": g.Invoke, "admin": g.Admin, "ops": g.Ops, "proxy": proxy.URL} {
 		endpoint(g, name, u, nil)
 		names, keep = append(names, abi.Need{Name: name, Why: "test"}), append(keep, name)
-		actions = append(actions, action{ref: "pin:" + name + ".get@1", reach: abi.ReachIntegration, register: true,
-			steps: []step{do("http_fetch", `{"method":"GET","url":"`+u+`/openapi.json"}`, "")}})
+		actions = append(actions, action{
+			ref: "pin:" + name + ".get@1", reach: abi.ReachIntegration, register: true,
+			steps: []step{do("http_fetch", `{"method":"GET","url":"`+u+`/openapi.json"}`, "")},
+		})
 	}
 	admit(g, "pin", script("pin", func(m *abi.Manifest) { m.Requires.Endpoints = names }, actions...), []string{"project"}, map[string]any{"endpoints": keep})
 	s := g.Open("user:alice", "project", nil)

@@ -114,15 +114,24 @@ func TestUploadManifests(t *testing.T) {
 	}
 	never := func(any) bool { return false }
 	places := []place{
-		{"/name", never}, {"/version", never}, {"/abi", never}, {"/provides", never}, {"/freeze", never},
-		{"/environments", never}, {"/publisher", never},
+		{"/name", never},
+		{"/version", never},
+		{"/abi", never},
+		{"/provides", never},
+		{"/freeze", never},
+		{"/environments", never},
+		{"/publisher", never},
 		{"/provides/0/ref", never},
 		{"/provides/0/export", isText(abi.MaxExportBytes)}, // a text is looked for among the exports
-		{"/provides/0/title", isText(abi.MaxTitle)}, {"/provides/0/summary", isText(abi.MaxSummary)},
+		{"/provides/0/title", isText(abi.MaxTitle)},
+		{"/provides/0/summary", isText(abi.MaxSummary)},
 		{"/provides/0/inputSchema", func(v any) bool { _, ok := v.(map[string]any); return ok || v == true }},
 		{"/provides/0/outputSchema", func(v any) bool { _, ok := v.(map[string]any); return ok || v == true }},
-		{"/provides/0/riskTier", never}, {"/provides/0/reach", never}, {"/provides/0/outputClassification", never},
-		{"/provides/0/environment", never}, {"/provides/0/grants", never},
+		{"/provides/0/riskTier", never},
+		{"/provides/0/reach", never},
+		{"/provides/0/outputClassification", never},
+		{"/provides/0/environment", never},
+		{"/provides/0/grants", never},
 	}
 	n := 0
 	for _, pl := range places {

@@ -68,7 +68,7 @@ type scanArg struct {
 }
 
 // pageRegion is struct page_region.
-type pageRegion struct{ start, end, categories uint64 }
+type pageRegion struct{ start, end, _ uint64 } // the last: which categories, asked for and not needed
 
 const regionsAtOnce = 64
 

@@ -199,10 +199,25 @@ func b2u(b bool) uint64 {
 func TestBulkInPieces(t *testing.T) {
 	const size = 64 << 16
 	cases := [][3]uint64{
-		{0, 5, 3 << 20}, {5, 0, 3 << 20}, {1 << 20, 0, 3 << 20}, {0, 1 << 20, 3 << 20}, {7, 7, 1 << 20},
-		{size - meter.PieceBytes, 0, meter.PieceBytes}, {0, size - meter.PieceBytes - 1, meter.PieceBytes + 1},
-		{size, 0, 0}, {size, 0, 1}, {size + 1, 0, 0}, {1, 0, size}, {0, 1, size}, {0, 0, 0xffffffff}, {0xffffffff, 0, 0xffffffff},
-		{16, 0, 0xfffffff0}, {0, 100, 512 << 10}, {0, 0, 512 << 10}, {3, 1, 300_001}, {size - 10, 0, 300_000},
+		{0, 5, 3 << 20},
+		{5, 0, 3 << 20},
+		{1 << 20, 0, 3 << 20},
+		{0, 1 << 20, 3 << 20},
+		{7, 7, 1 << 20},
+		{size - meter.PieceBytes, 0, meter.PieceBytes},
+		{0, size - meter.PieceBytes - 1, meter.PieceBytes + 1},
+		{size, 0, 0},
+		{size, 0, 1},
+		{size + 1, 0, 0},
+		{1, 0, size},
+		{0, 1, size},
+		{0, 0, 0xffffffff},
+		{0xffffffff, 0, 0xffffffff},
+		{16, 0, 0xfffffff0},
+		{0, 100, 512 << 10},
+		{0, 0, 512 << 10},
+		{3, 1, 300_001},
+		{size - 10, 0, 300_000},
 	}
 	ctx := context.Background()
 	for name, op := range bulkOps {
