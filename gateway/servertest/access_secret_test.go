@@ -191,7 +191,7 @@ func mask(needle string) string {
 	return hex.EncodeToString(b)
 }
 
-// H6 in part, PF-F2, PF-F10: who a module is to an origin hangs on what was installed, not on the call.
+// H6, PF-F2, PF-F10: who a module is to an origin hangs on what was installed, not on the call.
 // The same module and caller are somebody in one organisation and somebody else in another, and
 // nobody where no secret was kept; a credential that a caller brings is not passed on, one that a
 // guest brings is refused, and another's secret looks like none.
@@ -275,6 +275,41 @@ func TestIdentityIsTheInstalls(t *testing.T) {
 	}
 	if n := len(origin.identities()); n != 3 {
 		t.Errorf("the origin was called %d times", n)
+	}
+}
+
+// H6: the same module and the same caller are somebody else in another environment, when that
+// environment has a value of its own for the secret; the guest names one secret in both.
+func TestIdentityHangsOnTheEnvironment(t *testing.T) {
+	t.Parallel()
+	origin := newSeen(t)
+	g := servertest.Start(t, func(o *server.Options) { o.EgressLoopback = true })
+	module := script("who", func(m *abi.Manifest) {
+		m.Requires.Endpoints = []abi.Need{{Name: "origin", Why: "test"}}
+		m.Requires.Secrets = []abi.Need{{Name: "token", Why: "test"}}
+	}, action{ref: "who:am.i@1", reach: abi.ReachIntegration, steps: []step{
+		do("http_fetch", `{"method":"GET","url":"`+origin.URL+`/","secret":"token"}`, ""),
+	}})
+	port := json.Number(origin.URL[strings.LastIndex(origin.URL, ":")+1:])
+	g.Control("PUT", "/v1/endpoints/origin", map[string]any{
+		"rule":     map[string]any{"scheme": "http", "host": "127.0.0.1", "port": port, "methods": []string{"GET"}, "path": "/**"},
+		"loopback": true, "clearance": "regulated", "label": "public",
+	}, "If-None-Match", "*").Want(200)
+	for name, value := range map[string]string{"token": "identity-anywhere-000001", "token--org": "identity-in-org-00000002"} {
+		g.Control("PUT", "/v1/secrets/"+name, map[string]any{"value": value, "uses": []map[string]any{
+			{"kind": "header", "header": "Authorization", "prefix": "Bearer ", "endpoint": "origin"},
+		}}, "If-None-Match", "*").Want(200)
+	}
+	g.Upload(module).Want(201)
+	g.Install("who", []string{"project", "org"}, map[string]any{"endpoints": []string{"origin"}, "secrets": []string{"token"}}).Want(200)
+	for _, environment := range []string{"project", "org"} {
+		g.Grant("user:alice", "who:am.i@1", environment)
+		if got := errno(g.Open("user:alice", environment, nil).Invoke("who:am.i@1", none)); got != 0 {
+			t.Errorf("%s: errno %d", environment, got)
+		}
+	}
+	if want, got := []string{"Bearer identity-anywhere-000001", "Bearer identity-in-org-00000002"}, origin.identities(); !slices.Equal(got, want) {
+		t.Errorf("the origin saw %q", got)
 	}
 }
 

@@ -55,28 +55,38 @@ func New(keys *Keyring, records Records) *Vault {
 	return &Vault{keys: keys, records: records, strikes: map[strike]int{}}
 }
 
+// environmentInfix joins a secret's name and an environment's slug: the secret token--project is
+// the value that token has in project (H6). Guests and install grants say token.
+const environmentInfix = "--"
+
 // find answers only for a secret that the authority names and that exists; everything else
-// is the same SECRET_DENIED (PF-F2).
-func (v *Vault) find(ctx context.Context, s boundary.Scope, name string) (Record, error) {
-	if s.Authority == nil || !slices.Contains(s.Authority.Spec().Secrets, name) {
-		return Record{}, denied(errors.New("vault: not named by the authority"))
+// is the same SECRET_DENIED (PF-F2). It answers with the environment's own value when there is
+// one, and with the name the record is kept under.
+func (v *Vault) find(ctx context.Context, s boundary.Scope, asked string) (name string, rec Record, err error) {
+	if s.Authority == nil || !slices.Contains(s.Authority.Spec().Secrets, asked) {
+		return "", Record{}, denied(errors.New("vault: not named by the authority"))
 	}
-	rec, err := v.records.Lookup(ctx, s.Authority.Spec().Org, name)
+	spec := s.Authority.Spec()
+	for _, name = range []string{asked + environmentInfix + spec.Environment.Slug(), asked} {
+		if rec, err = v.records.Lookup(ctx, spec.Org, name); abi.CodeOf(err) != abi.CodeNotFound {
+			break
+		}
+	}
 	switch {
 	case err == nil:
 	case abi.CodeOf(err) == abi.CodeNotFound:
-		return Record{}, denied(err)
+		return "", Record{}, denied(err)
 	default:
-		return Record{}, abi.Errorf(abi.CodeNotReady, "secrets cannot be read at the moment").WithCause(err)
+		return "", Record{}, abi.Errorf(abi.CodeNotReady, "secrets cannot be read at the moment").WithCause(err)
 	}
 	if v.blocked(strikeOf(s, name, rec.Version)) {
-		return Record{}, denied(errors.New("vault: sent back too often"))
+		return "", Record{}, denied(errors.New("vault: sent back too often"))
 	}
-	return rec, nil
+	return name, rec, nil
 }
 
 // open unseals a record. The binding uses the organisation of the authority and the name
-// that was asked for, not what the record says of itself.
+// the record was found under, not what the record says of itself.
 func (v *Vault) open(s boundary.Scope, name string, rec Record) (Value, error) {
 	return v.keys.Open(s.Authority.Spec().Org, name, rec.Version, rec.Sealed)
 }
@@ -86,7 +96,7 @@ func (v *Vault) open(s boundary.Scope, name string, rec Record) (Value, error) {
 // endpoint, it is SECRET_DENIED. The caller releases the credential when the response has
 // been searched.
 func (v *Vault) Header(ctx context.Context, s boundary.Scope, name string, endpoints []*egress.Endpoint, method string, target *egress.Target) (*Credential, error) {
-	rec, err := v.find(ctx, s, name)
+	name, rec, err := v.find(ctx, s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +137,7 @@ func (v *Vault) HMAC(ctx context.Context, s boundary.Scope, name string, message
 	if abi.ValidSlug(name) {
 		res.Target = name
 	}
-	rec, err := v.find(ctx, s, name)
+	name, rec, err := v.find(ctx, s, name)
 	if err != nil {
 		return res, err
 	}
