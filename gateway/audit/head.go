@@ -16,6 +16,7 @@ const (
 	originBytes  = len(originPrefix) + 16
 	rootChars    = 44                                // base64 of 32 bytes
 	sigPrefix    = "— "                              // of a signature line
+	signedBytes  = 4 + 64                            // key hash and Ed25519 signature
 	sigBytes     = len(sigPrefix) + originBytes + 93 // prefix, origin, space, base64 of 4 + 64 bytes
 	maxHeadBytes = originBytes + 20 + rootChars + sigBytes + 5
 )
@@ -73,11 +74,23 @@ func parseHead(origin string, msg []byte) (head, error) {
 	}
 	h := head{note: msg}
 	h.size, _ = strconv.ParseInt(lines[1], 10, 64)
-	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
-	if err != nil || copy(h.root[:], root) != tlog.HashSize {
+	root, ok := canonicalBase64(lines[2], tlog.HashSize)
+	if !ok {
+		return head{}, errHeadForm
+	}
+	copy(h.root[:], root)
+	if _, ok := canonicalBase64(strings.TrimPrefix(lines[4], sigPrefix+origin+" "), signedBytes); !ok {
 		return head{}, errHeadForm
 	}
 	return h, nil
+}
+
+// canonicalBase64 decodes the one spelling that n bytes have in standard base64. Package note reads
+// a signature leniently: the four unused bits before its padding are ignored, so a log could be changed
+// there unseen.
+func canonicalBase64(s string, n int) ([]byte, bool) {
+	b, err := base64.StdEncoding.DecodeString(s)
+	return b, err == nil && len(b) == n && base64.StdEncoding.EncodeToString(b) == s
 }
 
 // openHead parses a head and checks its signature.

@@ -99,6 +99,31 @@ func TestFlippedByte(t *testing.T) {
 	}
 }
 
+// PF-G7, S8: a head has one spelling. No bit of it can be flipped and no character put for another
+// without being seen, in the unused bits of its base64 neither.
+func TestHeadHasOneSpelling(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	defer l.Close()
+	for range 4 { // the last character of a signature is chance
+		mustAppend(t, l, "acme", NewID(), decision(VerdictDeny))
+		whole := l.Head()
+		if _, err := openHead(l.sign.verifier, whole); err != nil {
+			t.Fatal(err)
+		}
+		others := []byte("+/=\r\n 09AZaz")
+		for at, was := range whole {
+			flipped := []byte{was ^ 1, was ^ 2, was ^ 4, was ^ 8, was ^ 16, was ^ 32, was ^ 64, was ^ 128}
+			for _, other := range append(flipped, others...) {
+				changed := bytes.Clone(whole)
+				changed[at] = other
+				if _, err := openHead(l.sign.verifier, changed); err == nil && other != was {
+					t.Fatalf("byte %d: %q for %q is not seen", at, other, was)
+				}
+			}
+		}
+	}
+}
+
 // PF-G7: an exact row is named, also by its audit id.
 func TestProblemNamesTheRow(t *testing.T) {
 	dir, positions, _ := smallLog(t)
