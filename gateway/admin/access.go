@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -19,15 +18,11 @@ func into[T any](c *call, v *T, org *string) error {
 	if err := c.decode(v); err != nil {
 		return err
 	}
-	want, err := c.org()
-	if err != nil {
-		return err
-	}
-	if *org != "" && *org != want && c.r.URL.Query().Get("org") != "" {
+	if *org != "" && *org != c.org && c.r.URL.Query().Get("org") != "" {
 		return abi.Errorf(abi.CodeInvalidRequest, "the body and the query name different organisations").At("/org")
 	}
 	if *org == "" {
-		*org = want
+		*org = c.org
 	}
 	return nil
 }
@@ -55,10 +50,6 @@ func (c *call) expect() (policy.Expect, error) {
 	return policy.Expect(n), nil
 }
 
-func okTagged(revision uint64, body any) (*reply, error) {
-	return &reply{status: http.StatusOK, body: body, etag: etag(revision)}, nil
-}
-
 // Organisations and spaces.
 
 func (s *Server) listOrgs(c *call) (*reply, error) {
@@ -74,18 +65,11 @@ func (s *Server) createOrg(c *call) (*reply, error) {
 		return nil, err
 	}
 	o, err := s.o.Policy.CreateOrg(c.ctx, c.principal, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/orgs/"+o.ID, o)
+	return created("/v1/orgs/"+o.ID, o, err)
 }
 
 func (s *Server) listSpaces(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Spaces(c.principal, org)
+	items, err := s.o.Policy.Spaces(c.principal, c.org)
 	return page(c, items, err, func(o space.Space) string { return o.ID }, nil)
 }
 
@@ -95,21 +79,14 @@ func (s *Server) createSpace(c *call) (*reply, error) {
 		return nil, err
 	}
 	sp, err := s.o.Policy.CreateSpace(c.ctx, c.principal, in)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/spaces/"+sp.ID, sp)
+	return created("/v1/spaces/"+sp.ID, sp, err)
 }
 
 // Grants.
 
 func (s *Server) listGrants(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	q := c.r.URL.Query()
-	items, err := s.o.Policy.Grants(c.principal, org)
+	items, err := s.o.Policy.Grants(c.principal, c.org)
 	return page(c, items, err, func(g policy.GrantStatus) string { return g.ID }, func(g policy.GrantStatus) bool {
 		return (q.Get("subject") == "" || string(g.Subject) == q.Get("subject")) &&
 			(q.Get("capability") == "" || string(g.Capability) == q.Get("capability"))
@@ -122,30 +99,16 @@ func (s *Server) createGrant(c *call) (*reply, error) {
 		return nil, err
 	}
 	g, err := s.o.Policy.CreateGrant(c.ctx, c.principal, in)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/grants/"+g.ID, g)
+	return created("/v1/grants/"+g.ID, g, err)
 }
 
 func (s *Server) revokeGrant(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.o.Policy.RevokeGrant(c.ctx, c.principal, org, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(r)
+	r, err := s.o.Policy.RevokeGrant(c.ctx, c.principal, c.org, c.r.PathValue("id"))
+	return ok(r, err)
 }
 
 func (s *Server) listEnvironmentGrants(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.EnvironmentGrants(c.principal, org)
+	items, err := s.o.Policy.EnvironmentGrants(c.principal, c.org)
 	return page(c, items, err, func(g grant.EnvironmentGrant) string { return g.ID }, nil)
 }
 
@@ -155,22 +118,12 @@ func (s *Server) createEnvironmentGrant(c *call) (*reply, error) {
 		return nil, err
 	}
 	g, err := s.o.Policy.CreateEnvironmentGrant(c.ctx, c.principal, in)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/environment-grants/"+g.ID, g)
+	return created("/v1/environment-grants/"+g.ID, g, err)
 }
 
 func (s *Server) revokeEnvironmentGrant(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.o.Policy.RevokeEnvironmentGrant(c.ctx, c.principal, org, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(r)
+	r, err := s.o.Policy.RevokeEnvironmentGrant(c.ctx, c.principal, c.org, c.r.PathValue("id"))
+	return ok(r, err)
 }
 
 // Sessions and tokens.
@@ -187,22 +140,15 @@ func (s *Server) openSession(c *call) (*reply, error) {
 		return nil, err
 	}
 	sess, token, err := s.o.Policy.OpenSession(c.ctx, c.principal, in)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/sessions/"+sess.ID, tokenOnce[session.Session]{Token: token, Of: sess})
+	return created("/v1/sessions/"+sess.ID, tokenOnce[session.Session]{Token: token, Of: sess}, err)
 }
 
 func (s *Server) listSessions(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}
-	items, err := s.o.Policy.Sessions(c.ctx, c.principal, org, c.r.URL.Query().Get("after"), limit)
+	items, err := s.o.Policy.Sessions(c.ctx, c.principal, c.org, c.r.URL.Query().Get("after"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -210,31 +156,17 @@ func (s *Server) listSessions(c *call) (*reply, error) {
 	if len(items) == limit {
 		out.Next = items[limit-1].ID
 	}
-	return ok(out)
+	return ok(out, nil)
 }
 
 func (s *Server) getSession(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	sess, err := s.o.Policy.Session(c.ctx, c.principal, org, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(sess)
+	sess, err := s.o.Policy.Session(c.ctx, c.principal, c.org, c.r.PathValue("id"))
+	return ok(sess, err)
 }
 
 func (s *Server) closeSession(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	sess, err := s.o.Policy.CloseSession(c.ctx, c.principal, org, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(sess)
+	sess, err := s.o.Policy.CloseSession(c.ctx, c.principal, c.org, c.r.PathValue("id"))
+	return ok(sess, err)
 }
 
 func (s *Server) issueToken(c *call) (*reply, error) {
@@ -243,53 +175,28 @@ func (s *Server) issueToken(c *call) (*reply, error) {
 		return nil, err
 	}
 	t, token, err := s.o.Policy.IssueToken(c.ctx, c.principal, in)
-	if err != nil {
-		return nil, err
-	}
-	return created("/v1/tokens/"+t.ID, tokenOnce[policy.TokenStatus]{Token: token, Of: t})
+	return created("/v1/tokens/"+t.ID, tokenOnce[policy.TokenStatus]{Token: token, Of: t}, err)
 }
 
 func (s *Server) listTokens(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Tokens(c.principal, org)
+	items, err := s.o.Policy.Tokens(c.principal, c.org)
 	return page(c, items, err, func(t policy.TokenStatus) string { return t.ID }, nil)
 }
 
 func (s *Server) revokeToken(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.o.Policy.RevokeToken(c.ctx, c.principal, org, c.r.PathValue("id")); err != nil {
-		return nil, err
-	}
-	return &reply{}, nil
+	return gone(s.o.Policy.RevokeToken(c.ctx, c.principal, c.org, c.r.PathValue("id")))
 }
 
 // Installs.
 
 func (s *Server) listInstalls(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Installs(c.principal, org)
+	items, err := s.o.Policy.Installs(c.principal, c.org)
 	return page(c, items, err, func(i grant.Install) string { return i.Biome }, nil)
 }
 
 func (s *Server) getInstall(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	i, err := s.o.Policy.InstallOf(c.principal, org, c.r.PathValue("biome"))
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(i.Revision, i)
+	i, err := s.o.Policy.InstallOf(c.principal, c.org, c.r.PathValue("biome"))
+	return okTagged(i.Revision, i, err)
 }
 
 func (s *Server) putInstall(c *call) (*reply, error) {
@@ -306,24 +213,14 @@ func (s *Server) putInstall(c *call) (*reply, error) {
 		return nil, err
 	}
 	i, err := s.o.Policy.Install(c.ctx, c.principal, in, e)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(i.Revision, i)
+	return okTagged(i.Revision, i, err)
 }
 
 func (s *Server) deleteInstall(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	e, err := c.expect()
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.o.Policy.Uninstall(c.ctx, c.principal, org, c.r.PathValue("biome"), e)
-	if err != nil {
-		return nil, err
-	}
-	return ok(r)
+	r, err := s.o.Policy.Uninstall(c.ctx, c.principal, c.org, c.r.PathValue("biome"), e)
+	return ok(r, err)
 }

@@ -38,6 +38,7 @@ type call struct {
 	ctx       context.Context
 	r         *http.Request
 	principal session.Principal
+	org       string // whose; checked for form, not for being there
 	body      []byte
 }
 
@@ -49,10 +50,27 @@ type reply struct {
 	header map[string]string
 }
 
-func ok(body any) (*reply, error) { return &reply{status: http.StatusOK, body: body}, nil }
+// ok, okTagged and created answer what policy gave, or why it did not.
+func ok(body any, err error) (*reply, error) {
+	return answer(&reply{status: http.StatusOK, body: body}, err)
+}
 
-func created(location string, body any) (*reply, error) {
-	return &reply{status: http.StatusCreated, body: body, header: map[string]string{"Location": location}}, nil
+func okTagged(revision uint64, body any, err error) (*reply, error) {
+	return answer(&reply{status: http.StatusOK, body: body, etag: etag(revision)}, err)
+}
+
+func created(location string, body any, err error) (*reply, error) {
+	return answer(&reply{status: http.StatusCreated, body: body, header: map[string]string{"Location": location}}, err)
+}
+
+// gone answers what was removed.
+func gone(err error) (*reply, error) { return answer(&reply{}, err) }
+
+func answer(r *reply, err error) (*reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // HTTPServer wraps h with the listener's timeouts. The caller serves and shuts it down.
@@ -117,6 +135,10 @@ func (s *Server) endpoint(rt route) http.Handler {
 				return
 			}
 			c.principal = p
+			if c.org, err = organisation(r, p); err != nil {
+				s.refuse(w, r, rt.path, c, err)
+				return
+			}
 			if err := s.allowed(rt, c); err != nil { // before a body is read (PF-A11)
 				s.refuse(w, r, rt.path, c, err)
 				return
@@ -157,11 +179,7 @@ func (s *Server) allowed(rt route, c *call) error {
 	if rt.op == "" || rt.path == "/v1/orgs" {
 		return nil // policy decides
 	}
-	org, err := c.org()
-	if err != nil {
-		return err
-	}
-	return policy.Allowed(c.principal, rt.op, org)
+	return policy.Allowed(c.principal, rt.op, c.org)
 }
 
 // decode reads the JSON body strictly into v.
@@ -183,17 +201,16 @@ func (c *call) ifMatch() (uint64, error) {
 
 func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
-// org is the organisation of the request: the one in the path, the one named by ?org=, or the
+// organisation is the one a request is about: that in the path, that named by ?org=, or the
 // principal's own.
-func (c *call) org() (string, error) {
-	if o := c.r.PathValue("org"); o != "" {
-		return abi.ParseSlug("an organisation", o)
+func organisation(r *http.Request, p session.Principal) (string, error) {
+	for _, named := range []string{r.PathValue("org"), r.URL.Query().Get("org")} {
+		if named != "" {
+			return abi.ParseSlug("an organisation", named)
+		}
 	}
-	if o := c.r.URL.Query().Get("org"); o != "" {
-		return abi.ParseSlug("an organisation", o)
-	}
-	if c.principal.Org != "" {
-		return c.principal.Org, nil
+	if p.Org != "" {
+		return p.Org, nil
 	}
 	return "default", nil
 }

@@ -11,11 +11,7 @@ import (
 // listAudit shows rows. ?org=system is the operator's own: requests that were refused before
 // anybody was known, and the process itself.
 func (s *Server) listAudit(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	if err := policy.Allowed(c.principal, policy.OpReadAudit, org); err != nil {
+	if err := policy.Allowed(c.principal, policy.OpReadAudit, c.org); err != nil {
 		return nil, err
 	}
 	limit, err := c.limit()
@@ -44,7 +40,7 @@ func (s *Server) listAudit(c *call) (*reply, error) {
 			return nil, err
 		}
 	}
-	p, err := s.o.Audit.Rows(c.ctx, org, in)
+	p, err := s.o.Audit.Rows(c.ctx, c.org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -52,31 +48,20 @@ func (s *Server) listAudit(c *call) (*reply, error) {
 	if items == nil {
 		items = []audit.Row{}
 	}
-	return ok(list[audit.Row]{Items: items, Next: p.Next})
+	return ok(list[audit.Row]{Items: items, Next: p.Next}, nil)
 }
 
 func (s *Server) getAudit(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
+	if err := policy.Allowed(c.principal, policy.OpReadAudit, c.org); err != nil {
 		return nil, err
 	}
-	if err := policy.Allowed(c.principal, policy.OpReadAudit, org); err != nil {
-		return nil, err
-	}
-	row, err := s.o.Audit.Get(c.ctx, org, c.r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	return ok(row)
+	row, err := s.o.Audit.Get(c.ctx, c.org, c.r.PathValue("id"))
+	return ok(row, err)
 }
 
 // auditHead is the signed note itself, to be kept elsewhere and given to `audit verify`.
 func (s *Server) auditHead(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	if err := policy.Allowed(c.principal, policy.OpReadAuditHead, org); err != nil {
+	if err := policy.Allowed(c.principal, policy.OpReadAuditHead, c.org); err != nil {
 		return nil, err
 	}
 	return &reply{status: http.StatusOK, body: rawBody{"text/plain; charset=utf-8", s.o.Audit.Head()}}, nil

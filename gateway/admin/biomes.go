@@ -30,18 +30,14 @@ type uploaded struct {
 // upload admits a module: read, validated and compiled in the confined child, tried once
 // without authority, then stored and recorded. Nothing of a refused module is kept (PF-I2).
 func (s *Server) upload(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	report := s.o.Host.Inspect(c.body)
 	if err := report.Err(); err != nil {
 		return nil, refusedUpload{abi.AsError(err), report}
 	}
-	if err := s.o.Policy.CheckBiome(c.principal, org, report.Manifest); err != nil {
+	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Manifest); err != nil {
 		return nil, err
 	}
-	report, err = s.o.Host.Admit(c.ctx, c.body)
+	report, err := s.o.Host.Admit(c.ctx, c.body)
 	if err != nil {
 		if e := abi.AsError(err); e.Code == abi.CodeModuleRefused {
 			return nil, refusedUpload{e, report}
@@ -56,20 +52,20 @@ func (s *Server) upload(c *call) (*reply, error) {
 	// same name or capability at once, nothing of the second is kept (PF-I2, PF-A16).
 	s.storing.Lock()
 	defer s.storing.Unlock()
-	if err := s.o.Policy.CheckBiome(c.principal, org, report.Manifest); err != nil {
+	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Manifest); err != nil {
 		return nil, s.discard(c.ctx, report.Digest, err)
 	}
 	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
 		return nil, err
 	}
-	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{Org: org, Digest: report.Digest, Manifest: manifest})
+	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{Org: c.org, Digest: report.Digest, Manifest: manifest})
 	if err != nil {
 		return nil, err
 	}
 	if !isNew {
-		return okTagged(b.Revision, uploaded{b, report})
+		return okTagged(b.Revision, uploaded{b, report}, nil)
 	}
-	out, err := created("/v1/biomes/"+b.Name, uploaded{b, report})
+	out, err := created("/v1/biomes/"+b.Name, uploaded{b, report}, nil)
 	out.etag = etag(b.Revision)
 	return out, err
 }
@@ -86,32 +82,17 @@ func (s *Server) discard(ctx context.Context, digest string, why error) error {
 }
 
 func (s *Server) listBiomes(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Biomes(c.principal, org)
+	items, err := s.o.Policy.Biomes(c.principal, c.org)
 	return page(c, items, err, func(b policy.Biome) string { return b.Name }, nil)
 }
 
 func (s *Server) getBiome(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.o.Policy.Biome(c.principal, org, c.r.PathValue("name"))
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(b.Revision, b)
+	b, err := s.o.Policy.Biome(c.principal, c.org, c.r.PathValue("name"))
+	return okTagged(b.Revision, b, err)
 }
 
 func (s *Server) listUploads(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Uploads(c.principal, org, c.r.PathValue("name"))
+	items, err := s.o.Policy.Uploads(c.principal, c.org, c.r.PathValue("name"))
 	return page(c, items, err, func(u policy.Upload) string { return u.Digest }, nil)
 }
 
@@ -119,17 +100,10 @@ func (s *Server) disableBiome(c *call) (*reply, error) { return s.setDisabled(c,
 func (s *Server) enableBiome(c *call) (*reply, error)  { return s.setDisabled(c, false) }
 
 func (s *Server) setDisabled(c *call, disabled bool) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	e, err := c.expect()
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.o.Policy.SetBiomeDisabled(c.ctx, c.principal, org, c.r.PathValue("name"), disabled, e)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(b.Revision, b)
+	b, err := s.o.Policy.SetBiomeDisabled(c.ctx, c.principal, c.org, c.r.PathValue("name"), disabled, e)
+	return okTagged(b.Revision, b, err)
 }

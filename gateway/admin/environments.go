@@ -29,10 +29,7 @@ func (s *Server) environment(c *call) (environment.Environment, error) {
 
 func (s *Server) getEnvironment(c *call) (*reply, error) {
 	e, err := s.environment(c)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(e.Revision, e)
+	return okTagged(e.Revision, e, err)
 }
 
 // environmentBody is what a client may send back of what it was shown. Everything but the
@@ -78,10 +75,7 @@ func (s *Server) putEnvironment(c *call) (*reply, error) {
 		return nil, err
 	}
 	e, err = s.o.Policy.SetEnvironmentLimits(c.ctx, c.principal, e.Ref, in.Limits, expect)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(e.Revision, e)
+	return okTagged(e.Revision, e, err)
 }
 
 func (s *Server) createEnvironment(*call) (*reply, error) {
@@ -97,19 +91,11 @@ func (s *Server) deleteEnvironment(c *call) (*reply, error) {
 }
 
 func (s *Server) listOverrides(c *call) (*reply, error) {
-	org, err := abi.ParseSlug("an organisation", c.r.PathValue("org"))
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Overrides(c.principal, org)
+	items, err := s.o.Policy.Overrides(c.principal, c.org)
 	return page(c, items, err, func(o environment.Override) string { return string(o.Environment) }, nil)
 }
 
 func (s *Server) putOverride(c *call) (*reply, error) {
-	org, err := abi.ParseSlug("an organisation", c.r.PathValue("org"))
-	if err != nil {
-		return nil, err
-	}
 	var in struct {
 		MaxData abi.Classification `json:"maxDataClassification"`
 	}
@@ -124,9 +110,6 @@ func (s *Server) putOverride(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.o.Policy.PutOverride(c.ctx, c.principal, policy.OverrideRequest{Org: org, Environment: ref, MaxData: in.MaxData}, e)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(o.Revision, o)
+	o, err := s.o.Policy.PutOverride(c.ctx, c.principal, policy.OverrideRequest{Org: c.org, Environment: ref, MaxData: in.MaxData}, e)
+	return okTagged(o.Revision, o, err)
 }

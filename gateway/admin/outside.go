@@ -12,29 +12,14 @@ import (
 // Endpoints.
 
 func (s *Server) listEndpoints(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Endpoints(c.principal, org)
+	items, err := s.o.Policy.Endpoints(c.principal, c.org)
 	return page(c, items, err, func(e grant.Endpoint) string { return e.Name }, nil)
 }
 
 func (s *Server) getEndpoint(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Endpoints(c.principal, org)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range items {
-		if e.Name == c.r.PathValue("name") && !e.Removed {
-			return okTagged(e.Revision, e)
-		}
-	}
-	return nil, abi.Errorf(abi.CodeNotFound, "there is no such endpoint")
+	items, err := s.o.Policy.Endpoints(c.principal, c.org)
+	e, err := find(items, err, "endpoint", func(e grant.Endpoint) bool { return e.Name == c.r.PathValue("name") && !e.Removed })
+	return okTagged(e.Revision, e, err)
 }
 
 func (s *Server) putEndpoint(c *call) (*reply, error) {
@@ -51,53 +36,28 @@ func (s *Server) putEndpoint(c *call) (*reply, error) {
 		return nil, err
 	}
 	out, err := s.o.Policy.PutEndpoint(c.ctx, c.principal, in, e)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(out.Revision, out)
+	return okTagged(out.Revision, out, err)
 }
 
 func (s *Server) deleteEndpoint(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	e, err := c.expect()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Policy.RemoveEndpoint(c.ctx, c.principal, org, c.r.PathValue("name"), e); err != nil {
-		return nil, err
-	}
-	return &reply{}, nil
+	return gone(s.o.Policy.RemoveEndpoint(c.ctx, c.principal, c.org, c.r.PathValue("name"), e))
 }
 
 // Secrets. A value enters here, is sealed at once, and is shown by nothing.
 
 func (s *Server) listSecrets(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Secrets(c.principal, org)
+	items, err := s.o.Policy.Secrets(c.principal, c.org)
 	return page(c, items, err, func(e grant.SecretInfo) string { return e.Name }, nil)
 }
 
 func (s *Server) getSecret(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Secrets(c.principal, org)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range items {
-		if e.Name == c.r.PathValue("name") {
-			return okTagged(e.Revision, e)
-		}
-	}
-	return nil, abi.Errorf(abi.CodeNotFound, "there is no such secret")
+	items, err := s.o.Policy.Secrets(c.principal, c.org)
+	e, err := find(items, err, "secret", func(e grant.SecretInfo) bool { return e.Name == c.r.PathValue("name") })
+	return okTagged(e.Revision, e, err)
 }
 
 // secretBody is a new value and all its uses.
@@ -119,15 +79,11 @@ func (s *Server) putSecret(c *call) (*reply, error) {
 		return nil, unquoted(err)
 	}
 	defer in.Value.Wipe()
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	name, err := abi.ParseSlug("a secret", c.r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
-	if err := policy.Allowed(c.principal, policy.OpSecretPut, org); err != nil {
+	if err := policy.Allowed(c.principal, policy.OpSecretPut, c.org); err != nil {
 		return nil, err
 	}
 	if err := vault.Check(in.Uses, in.Value); err != nil {
@@ -142,28 +98,18 @@ func (s *Server) putSecret(c *call) (*reply, error) {
 		return nil, err
 	}
 	out, err := s.o.Policy.PutSecret(c.ctx, c.principal, policy.SecretRequest{
-		Org: org, Name: name, Uses: uses,
+		Org: c.org, Name: name, Uses: uses,
 		Seal: func(version uint64) (json.RawMessage, error) {
-			return json.Marshal(s.o.Keyring.Seal(org, name, version, in.Value))
+			return json.Marshal(s.o.Keyring.Seal(c.org, name, version, in.Value))
 		},
 	}, e)
-	if err != nil {
-		return nil, err
-	}
-	return okTagged(out.Revision, out)
+	return okTagged(out.Revision, out, err)
 }
 
 func (s *Server) deleteSecret(c *call) (*reply, error) {
-	org, err := c.org()
-	if err != nil {
-		return nil, err
-	}
 	e, err := c.expect()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Policy.RemoveSecret(c.ctx, c.principal, org, c.r.PathValue("name"), e); err != nil {
-		return nil, err
-	}
-	return &reply{}, nil
+	return gone(s.o.Policy.RemoveSecret(c.ctx, c.principal, c.org, c.r.PathValue("name"), e))
 }

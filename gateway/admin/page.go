@@ -43,7 +43,7 @@ func page[T any](c *call, items []T, err error, key func(T) string, keep func(T)
 		}
 		out.Items = append(out.Items, item)
 	}
-	return ok(out)
+	return ok(out, nil)
 }
 
 func (c *call) limit() (int, error) {
@@ -56,4 +56,16 @@ func (c *call) limit() (int, error) {
 		return 0, abi.Errorf(abi.CodeInvalidRequest, "limit must be a whole number from 1 to %d", maxPage).At("limit")
 	}
 	return n, nil
+}
+
+// find is the one of items that is meant, or NOT_FOUND naming what.
+func find[T any](items []T, err error, what string, is func(T) bool) (T, error) {
+	var none T
+	if err != nil {
+		return none, err
+	}
+	if i := slices.IndexFunc(items, is); i >= 0 {
+		return items[i], nil
+	}
+	return none, abi.Errorf(abi.CodeNotFound, "there is no such %s", what)
 }
