@@ -1,0 +1,60 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+)
+
+// GrantCmd is the noun grant.
+type GrantCmd struct {
+	Create GrantCreateCmd `cmd:"" help:"Let a subject invoke a capability in an environment."`
+	List   GrantListCmd   `cmd:"" aliases:"ls" help:"List grants and their revocations."`
+	Revoke GrantRevokeCmd `cmd:"" help:"Revoke a grant with a new record."`
+}
+
+// GrantCreateCmd gives.
+type GrantCreateCmd struct {
+	Subject     string        `arg:"" help:"Who may: user:ID, agent:ID, app:ID or biome:NAME."`
+	Capability  string        `arg:"" help:"What: a capability ref."`
+	Environment string        `arg:"" help:"Where: an environment's slug."`
+	Glob        []string      `help:"Paths and keys it is limited to, as reports/**; may be repeated." placeholder:"GLOB"`
+	Expires     time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
+}
+
+// Run gives one grant.
+func (c *GrantCreateCmd) Run(e *Env) error {
+	in := map[string]any{"subject": c.Subject, "capability": c.Capability, "environment": abi.MakeEnvironmentRef(c.Environment)}
+	if len(c.Glob) > 0 {
+		in["globs"] = c.Glob
+	}
+	if t := expiry(c.Expires); t != nil {
+		in["expires"] = t
+	}
+	return e.send(http.MethodPost, "/v1/grants", in)
+}
+
+// GrantListCmd lists.
+type GrantListCmd struct {
+	Page
+	Subject    string `help:"Only this subject's." placeholder:"SUBJECT"`
+	Capability string `help:"Only for this capability." placeholder:"REF"`
+}
+
+// Run prints one page.
+func (c *GrantListCmd) Run(e *Env) error {
+	return e.list("/v1/grants", c.Page, url.Values{"subject": {c.Subject}, "capability": {c.Capability}},
+		"id", "subject", "capability", "environment", "globs", "expires", "revoked")
+}
+
+// GrantRevokeCmd revokes.
+type GrantRevokeCmd struct {
+	ID string `arg:"" help:"Id of the grant."`
+}
+
+// Run revokes one grant.
+func (c *GrantRevokeCmd) Run(e *Env) error {
+	return e.send(http.MethodDelete, "/v1/grants/"+url.PathEscape(c.ID), nil)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"net/http"
+)
+
+// SpaceCmd is the noun space.
+type SpaceCmd struct {
+	Create SpaceCreateCmd `cmd:"" help:"Make a space."`
+	List   SpaceListCmd   `cmd:"" aliases:"ls" help:"List spaces."`
+}
+
+// SpaceCreateCmd makes.
+type SpaceCreateCmd struct {
+	ID         string `arg:"" help:"Name of the space."`
+	Kind       string `help:"project, app, session, biome, user …" required:""`
+	Parent     string `help:"Space around it." placeholder:"ID"`
+	Production bool   `help:"Mark it as production: no development session gets in."`
+	Floor      string `help:"Least label of everything in it." placeholder:"LEVEL"`
+	Clearance  string `help:"Most sensitive data in it." placeholder:"LEVEL"`
+}
+
+// Run makes one space.
+func (c *SpaceCreateCmd) Run(e *Env) error {
+	in := map[string]any{"id": c.ID, "kind": c.Kind, "production": c.Production}
+	for name, v := range map[string]string{"parent": c.Parent, "floor": c.Floor, "clearance": c.Clearance} {
+		if v != "" {
+			in[name] = v
+		}
+	}
+	return e.send(http.MethodPost, "/v1/spaces", in)
+}
+
+// SpaceListCmd lists.
+type SpaceListCmd struct{ Page }
+
+// Run prints one page.
+func (c *SpaceListCmd) Run(e *Env) error {
+	return e.list("/v1/spaces", c.Page, nil, "id", "kind", "parent", "production", "floor", "clearance")
+}
