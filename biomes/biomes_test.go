@@ -21,14 +21,11 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/keyspace"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
 	"github.com/ecotone-dev/ecotone/host"
-	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
 	"github.com/ecotone-dev/ecotone/host/files"
-	"github.com/ecotone-dev/ecotone/host/wasm"
-	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
 func TestMain(m *testing.M) {
@@ -122,7 +119,6 @@ func (w *world) admit(name string) {
 	}
 	module, err := build1(w.t.Context(), name)
 	must(w.t, err)
-	module = seeded(w.t, module)
 	report, err := w.host.Admit(w.t.Context(), module)
 	if err != nil {
 		w.t.Fatalf("%s: %v %+v", name, err, report)
@@ -134,20 +130,6 @@ func (w *world) admit(name string) {
 	}
 	w.mu.Unlock()
 	must(w.t, w.host.Warm(w.t.Context(), org, report.Digest))
-}
-
-// seeded is a biome whose manifest lets it run from frozen images, which a Go guest otherwise
-// does not: its runtime draws randomness when it starts (S13).
-func seeded(t *testing.T, module []byte) []byte {
-	m, problems := wasm.Read(module, admission.UploadLimits(abi.DefaultLimits()))
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	s := m.Custom(abi.ManifestSection)[0]
-	manifest, _ := abi.DecodeManifest(s.Content.Of(module))
-	manifest.Freeze = abi.FreezeSeeded
-	return append(module[:s.Offset:s.Offset], wasmtest.Section(wasmtest.SectionCustom,
-		wasmtest.Cat(wasmtest.Name(abi.ManifestSection), wasmtest.MustJSON(manifest)))...)
 }
 
 func (w *world) run(ref abi.CapabilityRef, input any, change ...func(*authority.Spec)) host.Outcome {
