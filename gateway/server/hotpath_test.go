@@ -1,0 +1,185 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/invoke"
+	"github.com/ecotone-dev/ecotone/gateway/server"
+	"github.com/ecotone-dev/ecotone/gateway/servertest"
+	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
+)
+
+// The hot path, whole and in parts, each with as many callers as the benchmark over HTTP has:
+//
+//	go test -run '^$' -bench HotPath -cpuprofile cpu.out ./gateway/server
+//
+// cpu-ns/op is the processor time of the whole process, the client's over a socket included; on a busy
+// machine it says more than ns/op. What the client and fasthttp cost by themselves is the bare echo.
+
+const (
+	hotCallers = 32
+	hotRef     = "t:small.echo@1"
+)
+
+var hotInput = []byte(`{"name":"Ada","count":3,"tags":["a","b"]}`)
+
+// hotGateway is a gateway with everything on, an echo guest and a session that may call it.
+func hotGateway(b *testing.B, input string) (*servertest.Gateway, *servertest.Session) {
+	g := servertest.Start(b, func(o *server.Options) {
+		o.Log = slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	d := wasmtest.Provide(hotRef, "echo", abi.ReachOwner)
+	d.InputSchema = []byte(input)
+	g.Upload(wasmtest.Echo(wasmtest.Manifest("small", d))).Want(201)
+	g.Install("small", []string{"project"}, nil).Want(200)
+	g.Grant("user:alice", hotRef, "project")
+	s := g.Open("user:alice", "project", nil)
+	if r := s.Invoke(hotRef, hotInput).Want(200); !bytes.Equal(r.Body, hotInput) {
+		b.Fatalf("%s", r.Body)
+	}
+	return g, s
+}
+
+const describedInput = `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"count":{"type":"integer","minimum":0},"tags":{"type":"array","items":{"type":"string"}}}}`
+
+func BenchmarkHotPathPipeline(b *testing.B) {
+	for _, c := range []struct{ name, schema string }{{"any", `{}`}, {"described", describedInput}} {
+		b.Run(c.name, func(b *testing.B) {
+			g, s := hotGateway(b, c.schema)
+			p := g.Server.Pipeline()
+			measure(b, func(int) func() error {
+				return func() error {
+					a := p.Invoke(context.Background(), invoke.Request{
+						Face: "http", Authorization: "Bearer " + s.Token, Ref: hotRef, Input: hotInput, Method: "POST", Route: "/v1/invoke/{}",
+					})
+					if a.Problem != nil {
+						return fmt.Errorf("%+v", a.Problem)
+					}
+					return nil
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkHotPathSocket(b *testing.B) {
+	g, s := hotGateway(b, `{}`)
+	address := strings.TrimPrefix(g.Invoke, "http://")
+	measure(b, func(int) func() error { return caller(b, address, s.Token) })
+}
+
+func BenchmarkHotPathBareEcho(b *testing.B) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	srv := &fasthttp.Server{NoDefaultServerHeader: true, Handler: func(c *fasthttp.RequestCtx) { c.SetBody(c.PostBody()) }}
+	var done sync.WaitGroup
+	done.Go(func() { _ = srv.Serve(ln) })
+	b.Cleanup(func() { _ = srv.Shutdown(); done.Wait() })
+	token := "eco_s_" + strings.Repeat("A", 69)
+	measure(b, func(int) func() error { return caller(b, ln.Addr().String(), token) })
+}
+
+// measure runs b.N calls by hotCallers callers.
+func measure(b *testing.B, make func(id int) func() error) {
+	calls := [hotCallers]func() error{}
+	for i := range calls {
+		calls[i] = make(i)
+	}
+	b.ReportAllocs()
+	var next atomic.Int64
+	var callers sync.WaitGroup
+	b.ResetTimer()
+	before := processorTime(b)
+	for _, call := range calls {
+		callers.Go(func() {
+			for next.Add(1) <= int64(b.N) {
+				if err := call(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// caller is a keep-alive connection that sends one request after the other.
+func caller(b *testing.B, address, token string) func() error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() })
+	request := fmt.Appendf(nil, "POST /v1/invoke/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		hotRef, address, token, len(hotInput), hotInput)
+	in := bufio.NewReader(conn)
+	return func() error {
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		return readAnswer(in)
+	}
+}
+
+var contentLength = []byte("Content-Length: ")
+
+// readAnswer takes one answer of 200 off a connection.
+func readAnswer(in *bufio.Reader) error {
+	length := 0
+	for first := true; ; first = false {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0:
+			_, err := in.Discard(length)
+			return err
+		case first && !bytes.HasSuffix(line, []byte(" 200 OK")):
+			return fmt.Errorf("%s", line)
+		case bytes.HasPrefix(line, contentLength):
+			if length, err = strconv.Atoi(string(line[len(contentLength):])); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// processorTime is what the process has used, user and system, to the hundredth of a second.
+func processorTime(b *testing.B) time.Duration {
+	raw, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		b.Skip("there is no /proc here")
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	var ticks int64
+	for _, f := range fields[11:13] { // utime, stime
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
