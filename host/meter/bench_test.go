@@ -69,6 +69,18 @@ func handmade() []byte {
 			w.LocalGet(0), w.I32Const(1), w.Op(w.OpI32Sub), w.Op(0x22, 0), w.BrIf(0),
 		),
 		w.LocalGet(2)))
+	// Adds up the numbers to 50 with a frame for each, as often as asked: of these calls only one
+	// in 51 calls nobody.
+	deep := uint32(3)
+	b.Func(p, p, nil,
+		w.LocalGet(0), w.Op(0x45), w.If(w.I32Const(0), w.Op(w.OpReturn)),
+		w.LocalGet(0), w.LocalGet(0), w.I32Const(1), w.Op(w.OpI32Sub), w.Call(deep), w.Op(w.OpI32Add))
+	b.ExportFunc("deep", b.Func(p, p, w.Types(w.I32),
+		w.Loop(
+			w.I32Const(50), w.Call(deep), w.LocalGet(1), w.Op(w.OpI32Add), w.LocalSet(1),
+			w.LocalGet(0), w.I32Const(1), w.Op(w.OpI32Sub), w.LocalTee(0), w.BrIf(0),
+		),
+		w.LocalGet(1)))
 	return b.Memory(1).ExportMemory().Bytes()
 }
 
@@ -84,6 +96,7 @@ var kernelRows = []struct {
 	{"sort", 5_000, true, true},
 	{"json", 15, true, true},
 	{"sum", 40, false, false},
+	{"deep", 2_000, false, false},
 }
 
 // callee instantiates a module under a configuration and finds its kernels.

@@ -12,7 +12,8 @@ import (
 //	take fuel and depth, block (its results) its code end, give depth back
 //
 // so that every way out but a trap comes by the end: a branch to the function's own label
-// has the number of the block now, and return becomes a branch to it.
+// has the number of the block now, and return becomes a branch to it. Where depth is taken
+// late there is no block: each way out gives it back.
 func (r *rewriter) body(out *code, p *planner, i int) {
 	fn, f := &r.m.Functions[i], &r.fact[i]
 	segs := p.plan(i)
@@ -21,15 +22,21 @@ func (r *rewriter) body(out *code, p *planner, i int) {
 	next, depth := 0, uint64(0)
 	var before wasm.Instruction
 	var unlooked uint64
+	early, taken := f.account && f.at == 0, false
 	again := false // the segment at hand is a loop's that takes no parameters
 	for in := range wasm.Instructions(r.data, fn.Code) {
 		for ; next < len(segs) && segs[next].at == in.At.Start; next++ {
 			s := &segs[next]
 			switch {
 			case s.check:
+				enter := f.account && (next == 0 && early || s.at == f.at)
+				taken = taken || enter
 				r.charge(&c, max(s.price, 1))
-				r.look(&c, f, max(s.price, 1), next == 0, s.dom < 0 && next > 0 && again)
+				r.look(&c, f, max(s.price, 1), enter, s.dom < 0 && next > 0 && again)
 				blocks++
+				if enter && early {
+					r.wrap(&c)
+				}
 			case int(s.paidIn) == next && s.price > 0:
 				r.charge(&c, s.price)
 				r.stats.Charges++
@@ -43,18 +50,28 @@ func (r *rewriter) body(out *code, p *planner, i int) {
 			deepest = max(deepest, int(depth))
 		case opEnd:
 			if depth == 0 {
-				if f.account {
+				if early {
+					c.op(opEnd)
+				}
+				if taken {
 					r.release(&c, f)
 				}
 				break
 			}
 			depth--
 		case opReturn:
-			if f.account {
+			if early {
 				c.op(opBr)
 				c.u(depth)
 				before = in
 				continue
+			}
+			if taken {
+				r.release(&c, f)
+			}
+		case opBr:
+			if taken && !early && uint64(in.Index) == depth {
+				r.release(&c, f)
 			}
 		}
 		again = in.Op == opLoop && (in.Block < 0 || len(r.m.Types[in.Block].Params) == 0)
@@ -78,15 +95,15 @@ func (r *rewriter) charge(c *code, price uint64) {
 	c.setGlobal(r.fuel)
 }
 
-// look asks the host when there is no fuel. At the entry of an accounted function it takes
+// look asks the host when there is no fuel. Where an accounted function is entered it takes
 // depth and looks at that too.
-func (r *rewriter) look(c *code, f *fact, price uint64, entry, again bool) {
+func (r *rewriter) look(c *code, f *fact, price uint64, enter, again bool) {
 	r.stats.Checks++
 	// A branch over the call, not an if around it: the engine's code for tight loops is faster by
 	// half.
 	c.op(opBlock, blockVoid)
 	c.global(r.fuel)
-	if entry && f.account {
+	if enter {
 		c.global(r.depth)
 		c.i64(f.frame)
 		c.op(opI64Sub)
@@ -107,9 +124,10 @@ func (r *rewriter) look(c *code, f *fact, price uint64, entry, again bool) {
 		c.op(opBr, 1)
 	}
 	c.op(opEnd)
-	if !entry || !f.account {
-		return
-	}
+}
+
+// wrap opens the block around an accounted function's code.
+func (r *rewriter) wrap(c *code) {
 	switch results := r.m.Types[r.m.Functions[r.current].Type].Results; len(results) {
 	case 0:
 		c.op(opBlock, blockVoid)
@@ -121,9 +139,8 @@ func (r *rewriter) look(c *code, f *fact, price uint64, entry, again bool) {
 	}
 }
 
-// release closes the block around an accounted function's code and gives its depth back.
+// release gives an accounted function's depth back.
 func (r *rewriter) release(c *code, f *fact) {
-	c.op(opEnd)
 	c.global(r.depth)
 	c.i64(f.frame)
 	c.op(opI64Add)

@@ -8,7 +8,9 @@ type fact struct {
 	frame    int64  // bytes of its call frame, estimated
 	calls    bool   // it calls, other than what a leaf may
 	leaf     bool   // its callers pay for it
-	account  bool   // its frame is accounted when it is entered
+	account  bool   // its frame is accounted: when it is entered, or at
+	at       uint32 // this offset, before its first call, when that is not 0
+	owed     uint64 // fuel: what it may take before it looks for the first time
 	typ      uint32 // the first type equal to its own
 	callees  []uint32
 	indirect []uint32 // first types equal to those it calls indirectly
@@ -39,11 +41,13 @@ func (r *rewriter) find(i uint32, seen []uint32) {
 	f.frame += locals
 	f.price = priceEntry + uint64(locals)/64
 	small, arguments := true, int64(0)
+	late := newLateness(r, f)
 	callType := func(t wasm.FuncType) {
 		f.frame += bytesOf(t.Results)
 		arguments = max(arguments, bytesOf(t.Params)+bytesOf(t.Results))
 	}
 	for in := range wasm.Instructions(r.data, fn.Code) {
+		late.instruction(in, f.price)
 		f.price += price(in)
 		f.frame += valueBytes(in.Op)
 		switch in.Op {
@@ -80,6 +84,7 @@ func (r *rewriter) find(i uint32, seen []uint32) {
 		}
 	}
 	f.frame += arguments
+	late.done()
 	f.leaf = small && f.price <= maxLeafPrice
 }
 

@@ -23,6 +23,7 @@ type segment struct {
 	at     uint32 // offset of its first instruction, where it would be paid
 	price  uint64 // with what is paid here for others
 	extra  uint64 // of that, for others
+	owed   uint64 // what the function called just before took without a look
 	dom    int32  // an earlier segment that always ran before; -1 for the entry and loop heads
 	behind bool   // a call may lie between the two
 	paidIn int32  // the segment it is paid in: itself, unless folded
@@ -54,13 +55,14 @@ func (p *planner) plan(i int) []segment {
 	}
 	p.segs, p.open, p.calls, p.dead = p.segs[:0], p.open[:0], 0, false
 	p.begin(fn.Code.Start, -1, false)
+	p.segs[0].check = f.at == 0
 	p.segs[0].price = priceEntry + uint64(p.r.locals(fn))/64
 	var before wasm.Instruction
 	for in := range wasm.Instructions(p.r.data, fn.Code) {
 		p.instruction(in, before)
 		before = in
 	}
-	p.fold(uint64(f.frame))
+	p.fold(f.at, uint64(f.frame))
 	return p.segs
 }
 
@@ -101,6 +103,7 @@ func (p *planner) instruction(in, before wasm.Instruction) {
 		}
 		p.calls++
 		p.begin(next, cur, true)
+		p.segs[cur+1].owed = p.r.fact[in.Index-p.r.imported].owed
 	case opCallIndirect:
 		p.calls++
 		p.begin(next, cur, true)
@@ -108,22 +111,26 @@ func (p *planner) instruction(in, before wasm.Instruction) {
 }
 
 // fold decides, in order, which segments are paid in one that dominates them, and where fuel
-// is looked at.
-func (p *planner) fold(unlooked uint64) {
+// is looked at. at is where depth is taken, if that is not the entry.
+func (p *planner) fold(at uint32, unlooked uint64) {
 	for i := range p.segs {
 		s := &p.segs[i]
 		if s.dom < 0 {
+			s.check = s.check || i > 0
+			continue
+		}
+		if s.at == at {
 			s.check = true
 			continue
 		}
 		d := &p.segs[s.dom]
 		s.late = d.late || s.behind
-		if s.late && s.price > unlooked {
+		if s.late && s.price+s.owed > unlooked {
 			s.check, s.late = true, false
 			continue
 		}
 		if s.late {
-			unlooked -= s.price
+			unlooked -= s.price + s.owed
 		}
 		if to := &p.segs[d.paidIn]; s.price <= foldSegment && to.extra+s.price <= foldTotal {
 			s.paidIn = d.paidIn

@@ -35,6 +35,7 @@ func Rewrite(module []byte, parsed *wasm.Module, opt Options) (*Result, error) {
 	r.roots()
 	r.facts()
 	r.rest = r.accounts()
+	r.rest += r.lates()
 	out := r.module()
 	if r.err != nil {
 		return nil, r.err
