@@ -18,12 +18,13 @@ type keyword struct {
 	inPlace bool // its subschemas judge the same value as the schema they are in
 	each    bool // they judge every member of the value
 	asIs    bool // nothing below is closed: it is a condition, not a description
+	silent  bool // it says something about values and refuses none
 }
 
 var keywords = map[string]keyword{
-	"$schema": {shape: value}, "$id": {shape: value}, "$ref": {shape: value}, "$anchor": {shape: value},
-	"$dynamicRef": {shape: value}, "$dynamicAnchor": {shape: value}, "$comment": {shape: value},
-	"$defs": {shape: defs},
+	"$schema": {shape: value, silent: true}, "$id": {shape: value, silent: true}, "$ref": {shape: value}, "$anchor": {shape: value, silent: true},
+	"$dynamicRef": {shape: value}, "$dynamicAnchor": {shape: value, silent: true}, "$comment": {shape: value, silent: true},
+	"$defs": {shape: defs, silent: true},
 
 	"allOf": {shape: many, inPlace: true}, "anyOf": {shape: many, inPlace: true}, "oneOf": {shape: many, inPlace: true},
 	"then": {shape: one, inPlace: true}, "else": {shape: one, inPlace: true}, "dependentSchemas": {shape: named, inPlace: true},
@@ -39,10 +40,10 @@ var keywords = map[string]keyword{
 	"maxLength": {shape: value}, "minLength": {shape: value}, "pattern": {shape: value},
 	"maxItems": {shape: value}, "minItems": {shape: value}, "uniqueItems": {shape: value}, "maxContains": {shape: value}, "minContains": {shape: value},
 	"maxProperties": {shape: value}, "minProperties": {shape: value}, "required": {shape: value}, "dependentRequired": {shape: value},
-	"format": {shape: value}, "contentEncoding": {shape: value}, "contentMediaType": {shape: value},
+	"format": {shape: value}, "contentEncoding": {shape: value, silent: true}, "contentMediaType": {shape: value, silent: true},
 
-	"title": {shape: value}, "description": {shape: value}, "default": {shape: value}, "deprecated": {shape: value},
-	"readOnly": {shape: value}, "writeOnly": {shape: value}, "examples": {shape: value},
+	"title": {shape: value, silent: true}, "description": {shape: value, silent: true}, "default": {shape: value, silent: true}, "deprecated": {shape: value, silent: true},
+	"readOnly": {shape: value, silent: true}, "writeOnly": {shape: value, silent: true}, "examples": {shape: value, silent: true},
 }
 
 // hints name what a keyword of another draft became.

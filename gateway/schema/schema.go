@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,6 +27,7 @@ type Schema struct {
 	doc   any // closed, with a mark on every node
 	nodes []*node
 	exact bool // numbers are compared, so they must be of a size that can be compared exactly
+	any   bool // it refuses no value, and looks at none
 
 	free  chan *machine
 	mu    sync.Mutex
@@ -62,7 +64,7 @@ func Compile(raw []byte) (*Schema, error) {
 		delete(root.object, "$schema")
 	}
 	in.closeObjects()
-	s := &Schema{doc: doc, nodes: in.nodes, exact: in.numbers, free: make(chan *machine, maxCopies), names: map[string]string{}}
+	s := &Schema{doc: doc, nodes: in.nodes, exact: in.numbers, any: !in.numbers && admitsAll(doc), free: make(chan *machine, maxCopies), names: map[string]string{}}
 	for i, n := range s.nodes {
 		mark := "node " + itoa(i)
 		n.object["format"] = mark
@@ -234,28 +236,48 @@ func (s *Schema) acquire() (*machine, error) {
 	return m, err
 }
 
+// admitsAll reports whether a schema has nothing to refuse a value by.
+func admitsAll(doc any) bool {
+	object, ok := doc.(map[string]any)
+	if !ok {
+		return doc == true
+	}
+	for name := range object {
+		if !strings.HasPrefix(name, "x-") && !keywords[name].silent {
+			return false
+		}
+	}
+	return true
+}
+
 // Validate reports whether input, a JSON document, satisfies the schema. It first refuses what is not
 // exactly one JSON value without duplicate keys, with INVALID_JSON (PF-A9). What does not satisfy the schema is
 // INPUT_SCHEMA_VIOLATION: the message lists up to [MaxReasons] places and what is wrong there,
 // the pointer is the first place; values are never repeated. A number is held to what can be
 // compared exactly only where the schema compares numbers; elsewhere it is not looked at.
 func (s *Schema) Validate(input []byte) error {
-	if err := abi.CheckJSON(input, abi.StrictMaxDepth); err != nil {
-		return err
+	_, err := s.Judge(input)
+	return err
+}
+
+// Judge is [Schema.Validate] and says how much work it was, in units of some tens of nanoseconds; at most
+// a few million. A schema that refuses nothing costs one look at the input and no allocation.
+func (s *Schema) Judge(input []byte) (units int64, err error) {
+	units = int64(len(input)) / 64
+	if err := abi.CheckJSON(input, abi.StrictMaxDepth); err != nil || s.any {
+		return units, err
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
-	if err != nil {
-		return abi.Errorf(abi.CodeInvalidJSON, "the document does not decode: %w", err)
-	}
-	if at, ok := numberPlace(v, ""); s.exact && !ok {
-		return abi.Errorf(abi.CodeInputSchema, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent).At(clip(at))
+	v := decode(input)
+	if at, ok := s.numberPlace(v); !ok {
+		return units, abi.Errorf(abi.CodeInputSchema, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent).At(clip(at))
 	}
 	m, err := s.acquire()
 	if err != nil {
-		return abi.Errorf(abi.CodeInternal, "the schema could not be prepared: %w", err)
+		return units, abi.Errorf(abi.CodeInternal, "the schema could not be prepared: %w", err)
 	}
 	defer func() { s.free <- m }()
-	return s.verdict(m.run(v))
+	err = m.run(v)
+	return units + maxWork - max(m.left, 0), s.verdict(err)
 }
 
 var errSpent = errors.New("schema: the work is used up")
@@ -275,6 +297,14 @@ func (m *machine) run(v any) (err error) {
 	defer budget(&err)
 	m.left = maxWork
 	return m.schema.Validate(v)
+}
+
+// numberPlace finds a number that cannot be compared, where numbers are.
+func (s *Schema) numberPlace(v any) (string, bool) {
+	if !s.exact {
+		return "", true
+	}
+	return numberPlace(v, "")
 }
 
 // numberPlace finds a number that is out of range.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -376,6 +377,98 @@ func TestCache(t *testing.T) {
 	}
 	if _, err := c.Compile([]byte(`{"type":"x"}`)); abi.CodeOf(err) != abi.CodeSchemaInvalid {
 		t.Errorf("through the cache: %v", err)
+	}
+}
+
+// A descriptor's schemas are those of its content, found again without compiling or hashing, and however
+// many descriptors there are.
+func TestCacheOfDescriptors(t *testing.T) {
+	c := schema.NewCache(2)
+	d := func(in, out string) *abi.Descriptor {
+		return &abi.Descriptor{InputSchema: []byte(in), OutputSchema: []byte(out)}
+	}
+	of := func(d *abi.Descriptor) schema.Pair {
+		p, err := c.Of(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first := d(`{"const":1}`, `{"const":2}`)
+	for range 3 {
+		p := of(first)
+		if p.Input.Validate([]byte("1")) != nil || p.Input.Validate([]byte("2")) == nil || p.Output.Validate([]byte("2")) != nil {
+			t.Error("the schemas are not the descriptor's")
+		}
+		if of(first) != p {
+			t.Error("they were made twice")
+		}
+		if n := testing.AllocsPerRun(100, func() { _, _ = c.Of(first) }); n != 0 {
+			t.Errorf("%v allocations to find them", n)
+		}
+		for i := range 5 { // more than are kept
+			n := strconv.Itoa(i + 10)
+			if p := of(d(`{"const":`+n+`}`, `{}`)); p.Input.Validate([]byte(n)) != nil || p.Input.Validate([]byte("1")) == nil {
+				t.Error("the schemas are another descriptor's")
+			}
+		}
+	}
+	for _, bad := range []*abi.Descriptor{d(`{"type":"x"}`, `{}`), d(`{}`, `{"type":"x"}`)} {
+		for range 2 {
+			if _, err := c.Of(bad); abi.CodeOf(err) != abi.CodeSchemaInvalid {
+				t.Errorf("%s: %v", bad.InputSchema, err)
+			}
+		}
+	}
+}
+
+// What refuses nothing is told from what refuses something, takes every document and nothing that is
+// none, and costs no allocation.
+func TestAdmitsAll(t *testing.T) {
+	for raw, all := range map[string]bool{
+		`{}`: true, `true`: true, `{"title":"t","description":"d","x-own":{"type":"null"},"$defs":{"a":false},"examples":[1],"default":2}`: true,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:a","$comment":"c","contentMediaType":"text/plain"}`: true,
+		`false`: false, `{"type":"object"}`: false, `{"not":{}}`: false, `{"allOf":[{}]}`: false, `{"properties":{}}`: false, `{"format":"date"}`: false,
+		`{"$defs":{"a":false},"$ref":"#/$defs/a"}`: false, `{"const":1}`: false, `{"maxLength":9}`: false,
+		`{"$defs":{"a":{"minimum":1}}}`: false, // and numbers are looked at wherever a schema has something to compare them with
+	} {
+		s := mustCompile(t, raw)
+		for _, in := range []string{`1`, `"x"`, `{"a":[]}`, `[1e9999]`} { // the last is a number past comparing
+			if err := s.Validate([]byte(in)); all && err != nil {
+				t.Errorf("%s refuses %s: %v", raw, in, err)
+			}
+		}
+		for _, in := range []string{``, `{`, `1 2`, `{"a":1,"a":1}`, "\"\xff\"", strings.Repeat("[", 65) + strings.Repeat("]", 65)} {
+			if err := s.Validate([]byte(in)); abi.CodeOf(err) != abi.CodeInvalidJSON { // PF-A9
+				t.Errorf("%s takes %q: %v", raw, in, err)
+			}
+		}
+		in := []byte(`{"a":[1,"b",{"c":null}]}`)
+		if n := testing.AllocsPerRun(100, func() { _ = s.Validate(in) }); (n == 0) != all {
+			t.Errorf("%s: %v allocations", raw, n)
+		}
+	}
+}
+
+// S10: what judging costs is told, and rises with the input.
+func TestWork(t *testing.T) {
+	for _, raw := range []string{`{}`, `{"type":"array","items":{"pattern":"^a+$"}}`} {
+		s := mustCompile(t, raw)
+		work := func(n int) int64 {
+			units, err := s.Judge([]byte(`["` + strings.Repeat(`aaaaaaaa","`, n) + `a"]`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return units
+		}
+		if few, many := work(10), work(10_000); few < 0 || many < 100*max(few, 1) {
+			t.Errorf("%s: %d and %d", raw, few, many)
+		}
+	}
+	bomb := mustCompile(t, `{"items":{"uniqueItems":true,"pattern":"(a|b|c|d)*e$"}}`)
+	units, err := bomb.Judge([]byte(`["` + strings.Repeat(strings.Repeat("a", 1000)+`","`, 1000) + `"]`))
+	if err == nil || units < 100_000 {
+		t.Errorf("a bomb costs %d: %v", units, err)
 	}
 }
 
