@@ -128,8 +128,9 @@ func queueSize(n int) int {
 // an upload takes as long when somebody else has the same bytes (S14).
 //
 // Codes: MODULE_INVALID (the engine's complaint about the module, escaped), COMPILE_LIMIT,
-// COMPILE_FAILED, PAYLOAD_TOO_LARGE, OVERLOADED (the queue is full), DRAINING (closed), and CANCELED
-// or DEADLINE_EXCEEDED from ctx. When the last caller that waits for a child has gone, it is killed.
+// COMPILE_FAILED, PAYLOAD_TOO_LARGE, OVERLOADED (the queue is full), IMAGE_NOT_READY (the machine
+// left children too little of the processor, twice), DRAINING (closed), and CANCELED or
+// DEADLINE_EXCEEDED from ctx. When the last caller that waits for a child has gone, it is killed.
 func (c *Compiler) Compile(ctx context.Context, digest Digest, module []byte) (*Artifact, error) {
 	return c.CompileRewritten(ctx, digest, nil, module)
 }

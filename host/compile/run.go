@@ -34,6 +34,11 @@ type bounds struct {
 	addressSpace uint64
 }
 
+// starved is the processor time below which a child that is out of wall time did not have its
+// chance. The bound on a module is the processor time; the wall time bounds what it keeps waiting,
+// however busy the machine is.
+func (b bounds) starved() time.Duration { return min(b.cpu/2, b.wall/6) }
+
 func boundsOf(l *abi.Limits) bounds {
 	return bounds{
 		cpu:          time.Duration(l.Get(abi.LimitCompileCPU)) * time.Millisecond,
@@ -43,7 +48,8 @@ func boundsOf(l *abi.Limits) bounds {
 }
 
 // run has a child do one thing in a private directory below tmp that is gone afterwards. The error
-// is an [abi.Error]: COMPILE_LIMIT, COMPILE_FAILED, MODULE_INVALID, or from ctx.
+// is an [abi.Error]: COMPILE_LIMIT, COMPILE_FAILED, MODULE_INVALID, IMAGE_NOT_READY (errStarved), or
+// from ctx.
 func run(ctx context.Context, tmp string, b bounds, kind byte, original, module []byte) (answer, []byte, error) {
 	// The kernel ties the child's life to the thread that starts it.
 	runtime.LockOSThread()
@@ -77,6 +83,8 @@ func run(ctx context.Context, tmp string, b bounds, kind byte, original, module 
 		switch {
 		case ctx.Err() != nil:
 			return answer{}, nil, contextError(ctx.Err())
+		case wall.Err() != nil && processorTime(cmd) < b.starved():
+			return answer{}, nil, starved(b.wall, processorTime(cmd))
 		case wall.Err() != nil:
 			return answer{}, nil, overLimit("wall time", "compileWall", failed)
 		}
@@ -127,7 +135,7 @@ func printable(message string) string {
 // diagnose finds out which limit ended a child, if one did.
 func diagnose(failed error, cmd *exec.Cmd, b bounds, stderr string) error {
 	cause := fmt.Errorf("%w; %s", failed, stderr)
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	used := processorTime(cmd)
 	signal := jail.EndedBy(cmd.ProcessState)
 	switch {
 	case cmd.ProcessState.ExitCode() == jail.ExitCPU,
@@ -140,6 +148,20 @@ func diagnose(failed error, cmd *exec.Cmd, b bounds, stderr string) error {
 		return abi.Errorf(abi.CodeCompileLimit, "the system ended the compilation, most likely for its memory: %w", cause)
 	}
 	return childFailed(cause)
+}
+
+// processorTime is what a child that has ended used, its own children included.
+func processorTime(cmd *exec.Cmd) time.Duration {
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+// errStarved is the cause when a child was given too little of the processor to be judged.
+var errStarved = errors.New("the child was starved")
+
+func starved(wall, used time.Duration) error {
+	cause := fmt.Errorf("%w: %v of processor time in %v", errStarved, used, wall)
+	return abi.Errorf(abi.CodeImageNotReady, "the machine was too busy to compile the module: %w", cause).
+		WithHint("try again when the machine is less busy")
 }
 
 func overLimit(what, limit string, cause error) error {

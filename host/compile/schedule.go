@@ -3,6 +3,7 @@ package compile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type job struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	waiting  int // callers, and one for a rebuild; at 0 the job is cancelled
+	starved  int // how often its child was; only the worker that has it looks
 
 	done     chan struct{} // closed when the next two are set
 	artifact *Artifact
@@ -67,9 +69,30 @@ func (s *schedule) start(workers, queue int, work workFunc) {
 	}
 }
 
+// maxStarved is how often a job goes back to the end of the queue because its child was starved.
+const maxStarved = 1
+
+// again puts a job whose child was starved back into the queue, behind those that wait. It reports
+// false when there is no room or it was there often enough.
+func (s *schedule) again(j *job) bool {
+	if j.starved++; j.starved > maxStarved || j.ctx.Err() != nil {
+		return false
+	}
+	select {
+	case s.queue <- j:
+		return true
+	default:
+		return false
+	}
+}
+
 // finish runs a job and tells those who wait for it.
 func (s *schedule) finish(j *job, work func() (*Artifact, error)) {
 	j.artifact, j.err = work()
+	starved := errors.Is(j.err, errStarved)
+	if starved && s.again(j) {
+		return
+	}
 	if j.err != nil && s.life.Err() != nil {
 		j.err = draining()
 	}
@@ -80,7 +103,7 @@ func (s *schedule) finish(j *job, work func() (*Artifact, error)) {
 	switch {
 	case j.err == nil:
 		delete(s.paused, j.digest)
-	case j.rebuild:
+	case j.rebuild && !starved: // which says nothing about the module
 		s.pause(j.digest, time.Now())
 	}
 	s.mu.Unlock()
