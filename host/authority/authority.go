@@ -40,6 +40,7 @@ type Spec struct {
 
 	Globs     []string           // resources this grant names; empty: every resource of the session's own workspace and keys
 	Endpoints []*egress.Endpoint // what the install grant kept
+	Egress    []*egress.List     // obligations of the grants used: a URL that one of them does not admit is refused
 	Secrets   []string
 	Calls     []abi.CapabilityRef
 	Chain     []abi.CapabilityRef // ancestors, outermost first, without Capability itself

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/egress"
 	"github.com/ecotone-dev/ecotone/host/vault"
@@ -100,9 +101,14 @@ type route struct {
 	loopback  bool
 }
 
-func match(endpoints []*egress.Endpoint, method string, u *egress.Target) (route, bool) {
+func match(spec *authority.Spec, method string, u *egress.Target) (route, bool) {
+	for _, l := range spec.Egress {
+		if !l.Admits(u) {
+			return route{}, false
+		}
+	}
 	r := route{clearance: abi.Regulated, label: abi.Public, loopback: true}
-	for _, e := range endpoints {
+	for _, e := range spec.Endpoints {
 		if !e.Match(method, u) {
 			continue
 		}
@@ -148,7 +154,7 @@ func (c *Client) settle(ctx context.Context, s boundary.Scope, req boundary.Fetc
 		return nil, endpointRefused(errors.New("network: no authority"))
 	}
 	spec := s.Authority.Spec()
-	r, ok := match(spec.Endpoints, req.Method, u)
+	r, ok := match(spec, req.Method, u)
 	if !ok {
 		return nil, endpointRefused(nil)
 	}

@@ -118,6 +118,17 @@ func TestRefusedBeforeResolution(t *testing.T) {
 	revoked := scope(nil, e)
 	revoked.Authority = authority.New(*revoked.Authority.Spec(), func() *abi.Error { return abi.Errorf(abi.CodeGrantRevoked, "revoked") })
 	plain := scope(withSecret, e, wild)
+	listed := func(patterns ...string) boundary.Scope {
+		return scope(func(spec *authority.Spec) {
+			for _, p := range patterns {
+				l, err := egress.CompileList([]string{p}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				spec.Egress = append(spec.Egress, l)
+			}
+		}, e)
+	}
 	for _, tt := range []struct {
 		what string
 		s    boundary.Scope
@@ -144,6 +155,9 @@ func TestRefusedBeforeResolution(t *testing.T) {
 		{"a label above the endpoint", labelled(abi.Secret), boundary.FetchRequest{Method: "GET", URL: good}, "", abi.CodeClassificationFlow},
 		{"a label above a wildcard", labelled(abi.Internal), boundary.FetchRequest{Method: "GET", URL: "https://c2VjcmV0.example.org/"}, "", abi.CodeClassificationFlow},
 		{"an endpoint above the ceiling", scope(func(spec *authority.Spec) { spec.Ceiling = abi.Internal }, e), boundary.FetchRequest{Method: "GET", URL: good}, "", abi.CodeEndpointRefused},
+		{"a URL that an obligation does not list", listed("https://api.example.com/v2/**"), boundary.FetchRequest{Method: "GET", URL: good}, "", abi.CodeEndpointRefused},
+		{"a URL that one of two obligations does not list", listed("https://api.example.com/**", "https://other.example.com/**"), boundary.FetchRequest{Method: "GET", URL: good}, "", abi.CodeEndpointRefused},
+		{"a listed URL that no endpoint admits", listed("https://evil.test/**"), boundary.FetchRequest{Method: "GET", URL: "https://evil.test/v1/x"}, "", abi.CodeEndpointRefused},
 		{"a secret that is not granted", scope(nil, e), boundary.FetchRequest{Method: "GET", URL: good, Secret: "crm"}, "", abi.CodeSecretDenied},
 		{"a secret that is not there", plain, boundary.FetchRequest{Method: "GET", URL: good, Secret: "absent"}, "", abi.CodeSecretDenied},
 		{"a secret toward a wildcard", plain, boundary.FetchRequest{Method: "GET", URL: "https://a.example.org/", Secret: "crm"}, "", abi.CodeSecretDenied},
@@ -174,7 +188,7 @@ func TestRulesOnlyRestrict(t *testing.T) {
 	loop, _ := egress.Compile("loop", rule, abi.Regulated, abi.Public, true)
 	u, _ := egress.ParseURL("https://a.example.com/")
 	for _, es := range [][]*egress.Endpoint{{high, low, loop}, {loop, low, high}, {low, loop, high}} {
-		r, ok := match(es, "GET", u)
+		r, ok := match(&authority.Spec{Endpoints: es}, "GET", u)
 		if !ok || r.clearance != abi.Internal || r.label != abi.Secret || r.loopback || len(r.endpoints) != 3 {
 			t.Errorf("%+v", r)
 		}
