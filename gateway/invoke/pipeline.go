@@ -20,6 +20,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // Options are the parts an invocation passes through. All but Now are required.
@@ -34,6 +35,7 @@ type Options struct {
 	// Workspace makes a session's workspace with a root of the given label, or finds it there.
 	Workspace func(ctx context.Context, id string, root abi.Classification) error
 	Limits    abi.Limits // of the server: running and waiting invocations
+	Shares    *share.Scheduler
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now
 }
@@ -54,7 +56,7 @@ func New(o Options) *Pipeline {
 	}
 	p := &Pipeline{
 		o: o, live: newLive(), ids: newIDs(),
-		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting)),
+		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting), o.Shares),
 	}
 	p.o.Services.Journal = journal{o.Audit}
 	p.o.Services.Children = children{p}
@@ -99,6 +101,8 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
+	live     *running // nil until it is allowed
+	schemas  schema.Pair // of the capability, once the input is judged
 }
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.
@@ -133,9 +137,9 @@ func (c *attempt) decide() *abi.Error {
 }
 
 func (c *attempt) judgeInput() *abi.Error {
-	s, err := c.p.o.Schemas.Compile(c.decision.Descriptor.InputSchema)
-	if err == nil {
-		err = s.Validate(c.input)
+	var err error
+	if c.schemas, err = c.p.o.Schemas.Of(c.decision.Descriptor); err == nil {
+		err = c.schemas.Input.Validate(c.input)
 	}
 	if err != nil {
 		return abi.AsError(err)
@@ -155,27 +159,25 @@ func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
 
 // run runs an allowed invocation of a caller: it takes a place and waits for one if it must.
 func (c *attempt) run(ctx context.Context) Answer {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	live := &running{
-		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared, cancel: cancel,
-	}
-	if refused := c.p.live.add(live); refused != nil {
-		return c.deny(ctx, refused)
-	}
-	defer c.p.live.remove(c.id)
+	live := &running{id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared}
 	a, refused := c.authorize(live)
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
-	waitCtx, stopWaiting := context.WithDeadline(ctx, a.Spec().Deadline)
-	release, refused := c.p.slots.take(waitCtx)
-	stopWaiting()
+	life := begin(ctx, a.Spec().Deadline)
+	defer life.over()
+	live.cancel = life.cancel
+	if refused := c.p.live.add(live); refused != nil {
+		return c.deny(ctx, refused)
+	}
+	c.live = live
+	defer c.p.live.remove(c.id)
+	release, refused := c.p.slots.take(life, c.p.slots.of(c.facts.Org))
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
 	defer release()
-	out := c.execute(ctx, a)
+	out := c.execute(life, a)
 	if out.broken != nil {
 		return c.p.broken(c.id, out.broken)
 	}
@@ -240,10 +242,9 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 		e := abi.AsError(err)
 		return host.Outcome{Err: e, Cause: e, Label: a.Spec().Start}
 	}
-	ctx, cancel := context.WithDeadline(ctx, a.Spec().Deadline)
-	defer cancel()
 	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{
 		Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log, Parent: boundary.From(ctx),
+		Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
 	}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o)
@@ -272,11 +273,7 @@ func (c *attempt) judgeOutput(o *host.Outcome) {
 	if o.Err != nil {
 		return
 	}
-	s, err := c.p.o.Schemas.Compile(c.decision.Descriptor.OutputSchema)
-	if err == nil {
-		err = s.Validate(o.Output)
-	}
-	if err != nil {
+	if err := c.schemas.Output.Validate(o.Output); err != nil {
 		e := abi.Errorf(abi.CodeOutputInvalid, "the output does not satisfy the capability's schema: %w", err)
 		o.Err, o.Cause, o.Output = e, e, nil
 	}

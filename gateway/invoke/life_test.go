@@ -1,0 +1,108 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var errWhy = errors.New("why")
+
+// A life is what the standard library's context of the same parent and deadline is, whoever looks at it
+// when: property over every order of what can happen to one.
+func TestLifeIsAContext(t *testing.T) {
+	type key struct{}
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 8).Draw(rt, "steps")
+		endless := rapid.Bool().Draw(rt, "the parent cannot end")
+		seconds := rapid.IntRange(-1, 5).Draw(rt, "deadline")
+		synctest.Test(t, func(t *testing.T) {
+			parent, endParent := context.WithCancelCause(context.WithValue(context.Background(), key{}, "v"))
+			defer endParent(nil)
+			if endless {
+				parent = context.WithValue(context.Background(), key{}, "v")
+			}
+			deadline := time.Now().Add(time.Duration(seconds) * time.Second)
+			timed, stop := context.WithDeadline(parent, deadline)
+			defer stop()
+			want, cancel := context.WithCancelCause(timed)
+			defer cancel(nil)
+			got := begin(parent, deadline)
+			defer got.over()
+			var below context.Context // made of the life on the way
+			for _, step := range steps {
+				switch step {
+				case 0:
+					time.Sleep(time.Second)
+				case 1:
+					cancel(errWhy)
+					got.cancel(errWhy)
+				case 2:
+					endParent(errors.New("the parent's"))
+				case 3: // its invocation has ended; why the life ends does not matter any more
+					got.over()
+					if got.Err() == nil || below != nil && below.Err() == nil {
+						t.Fatal("it goes on after its invocation")
+					}
+					return
+				case 4:
+					got.Done()
+				case 5:
+					if below == nil {
+						var end context.CancelFunc
+						below, end = context.WithCancel(context.WithValue(got, key{}, "w"))
+						defer end()
+					}
+				}
+				synctest.Wait()
+				for _, c := range []context.Context{got, below} {
+					if c == nil {
+						continue
+					}
+					if c.Err() != want.Err() || want.Err() != nil && !errors.Is(context.Cause(c), context.Cause(want)) && context.Cause(c).Error() != context.Cause(want).Error() {
+						t.Fatalf("after step %d: %v because %v; expected %v because %v", step, c.Err(), context.Cause(c), want.Err(), context.Cause(want))
+					}
+				}
+				if d, ok := got.Deadline(); !ok || !d.Equal(deadline) {
+					t.Fatalf("deadline %v", d)
+				}
+				if got.Value(key{}) != "v" || got.Value("another") != nil {
+					t.Fatal("the parent's values are not the life's")
+				}
+				if step == 6 {
+					select {
+					case <-got.Done():
+						if want.Err() == nil {
+							t.Fatal("it ended too early")
+						}
+					default:
+						if want.Err() != nil {
+							t.Fatal("its end is not shown")
+						}
+					}
+				}
+			}
+		})
+	})
+}
+
+// What nobody waits for costs one allocation and leaves no timer.
+func TestLifeCosts(t *testing.T) {
+	deadline := time.Now().Add(time.Hour)
+	if n := testing.AllocsPerRun(100, func() {
+		l := begin(context.Background(), deadline)
+		if l.Err() != nil {
+			t.Fatal("it is over")
+		}
+		l.over()
+		if !errors.Is(l.Err(), context.Canceled) {
+			t.Fatal("it goes on")
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
