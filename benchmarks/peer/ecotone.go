@@ -12,6 +12,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
@@ -130,20 +131,17 @@ func NewPolicy(digest string, d *abi.Descriptor) *Policy {
 		Capabilities: map[abi.CapabilityRef]*abi.Descriptor{d.Ref: d},
 	}
 	biome := &gate.Biome{Org: org, Name: "bench", Subject: "biome:bench", Installed: admission, Newest: admission}
-	key := gate.GrantKey{Subject: subject, Capability: d.Ref, Environment: env}
 	o := &gate.Org{
 		ID: org, Generation: 1,
-		Spaces:    map[string]space.Effective{"main": {Kind: space.Project, Floor: abi.Public, Clearance: abi.Regulated}},
-		Overrides: map[abi.EnvironmentRef]*environment.Override{},
-		Biomes:    map[string]*gate.Biome{biome.Name: biome},
-		Routes:    map[abi.CapabilityRef]*gate.Biome{d.Ref: biome},
-		Grants: map[gate.GrantKey]*grant.Grant{key: {
+		Spaces: trie.From(map[string]space.Effective{"main": {Kind: space.Project, Floor: abi.Public, Clearance: abi.Regulated}}),
+		Biomes: trie.From(map[string]*gate.Biome{biome.Name: biome}),
+		Routes: trie.From(map[abi.CapabilityRef]*gate.Biome{d.Ref: biome}),
+		Grants: trie.From(map[gate.Holder]gate.Held{{Subject: subject, Capability: d.Ref}: {{
 			ID: "grant", Org: org, Subject: subject, Capability: d.Ref, Environment: env, Globs: []string{grant.Everything},
-		}},
-		Known: map[gate.KnownKey]struct{}{{Subject: subject, Capability: d.Ref}: {}},
+		}}}),
 	}
 	return &Policy{
-		Snapshot: &gate.Snapshot{Generation: 1, Environments: environment.BuiltIns(), Orgs: map[string]*gate.Org{org: o}},
+		Snapshot: &gate.Snapshot{Generation: 1, Environments: environment.BuiltIns(), Orgs: trie.From(map[string]*gate.Org{org: o})},
 		// An authority ends a wall limit after the decision's time: a benchmark outlasts that,
 		// so it decides in the future.
 		Facts: gate.Facts{

@@ -86,10 +86,8 @@ func (s *Server) createSpace(c *call) (*reply, error) {
 
 func (s *Server) listGrants(c *call) (*reply, error) {
 	q := c.r.URL.Query()
-	items, err := s.o.Policy.Grants(c.principal, c.org)
-	return page(c, items, err, func(g policy.GrantStatus) string { return g.ID }, func(g policy.GrantStatus) bool {
-		return (q.Get("subject") == "" || string(g.Subject) == q.Get("subject")) &&
-			(q.Get("capability") == "" || string(g.Capability) == q.Get("capability"))
+	return cut(c, func(part policy.Cut) (policy.Page[policy.GrantStatus], error) {
+		return s.o.Policy.Grants(c.ctx, c.principal, c.org, abi.Subject(q.Get("subject")), abi.CapabilityRef(q.Get("capability")), part)
 	})
 }
 
@@ -108,8 +106,9 @@ func (s *Server) revokeGrant(c *call) (*reply, error) {
 }
 
 func (s *Server) listEnvironmentGrants(c *call) (*reply, error) {
-	items, err := s.o.Policy.EnvironmentGrants(c.principal, c.org)
-	return page(c, items, err, func(g grant.EnvironmentGrant) string { return g.ID }, nil)
+	return cut(c, func(part policy.Cut) (policy.Page[grant.EnvironmentGrant], error) {
+		return s.o.Policy.EnvironmentGrants(c.ctx, c.principal, c.org, part)
+	})
 }
 
 func (s *Server) createEnvironmentGrant(c *call) (*reply, error) {
@@ -144,19 +143,9 @@ func (s *Server) openSession(c *call) (*reply, error) {
 }
 
 func (s *Server) listSessions(c *call) (*reply, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	items, err := s.o.Policy.Sessions(c.ctx, c.principal, c.org, c.r.URL.Query().Get("after"), limit)
-	if err != nil {
-		return nil, err
-	}
-	out := list[session.Session]{Items: append([]session.Session{}, items...)}
-	if len(items) == limit {
-		out.Next = items[limit-1].ID
-	}
-	return ok(out, nil)
+	return cut(c, func(part policy.Cut) (policy.Page[session.Session], error) {
+		return s.o.Policy.Sessions(c.ctx, c.principal, c.org, part)
+	})
 }
 
 func (s *Server) getSession(c *call) (*reply, error) {
@@ -179,8 +168,9 @@ func (s *Server) issueToken(c *call) (*reply, error) {
 }
 
 func (s *Server) listTokens(c *call) (*reply, error) {
-	items, err := s.o.Policy.Tokens(c.principal, c.org)
-	return page(c, items, err, func(t policy.TokenStatus) string { return t.ID }, nil)
+	return cut(c, func(part policy.Cut) (policy.Page[policy.TokenStatus], error) {
+		return s.o.Policy.Tokens(c.ctx, c.principal, c.org, part)
+	})
 }
 
 func (s *Server) revokeToken(c *call) (*reply, error) {

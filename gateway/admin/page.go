@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/policy"
 )
 
 // Bounds of one page.
@@ -18,6 +19,16 @@ const (
 type list[T any] struct {
 	Items []T    `json:"items"`
 	Next  string `json:"next,omitempty"` // cursor: give it as ?after=
+}
+
+// cut answers one page of a listing that is read page by page.
+func cut[T any](c *call, read func(policy.Cut) (policy.Page[T], error)) (*reply, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	p, err := read(policy.Cut{After: c.r.URL.Query().Get("after"), Limit: limit})
+	return ok(list[T]{Items: p.Items, Next: p.Next}, err)
 }
 
 // page cuts a complete listing. key names each

@@ -34,7 +34,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 	if d.Verdict != Allow || d.served == nil || t.Latest == nil || t.Stands == nil || t.Clock == nil {
 		return nil
 	}
-	env, org := s.Environment(f.Environment), s.Orgs[f.Org]
+	env, org := s.Environment(f.Environment), s.Orgs.At(f.Org)
 	kept := d.served.kept(env)
 	spec := authority.Spec{
 		Invocation: t.Invocation, Org: f.Org, Space: f.Space, Session: f.Session, Workspace: f.Workspace,
@@ -42,7 +42,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		Biome: d.Biome, Digest: d.Digest, Capability: f.Capability, Export: d.Descriptor.Export,
 
 		Environment: env.Ref, Boundary: env.Boundary(), Reach: d.Reach,
-		Floor: org.Spaces[f.Space].Floor, Start: d.Start, Ceiling: d.Ceiling, Clearance: f.Clearance.Sink(),
+		Floor: org.Spaces.At(f.Space).Floor, Start: d.Start, Ceiling: d.Ceiling, Clearance: f.Clearance.Sink(),
 
 		Endpoints: kept.Endpoints, Secrets: kept.Secrets, Calls: kept.Calls,
 		Limits:     env.Limits,

@@ -51,7 +51,7 @@ func TestRefusalHasNoAuthority(t *testing.T) {
 func TestAuthorityHoldsTheDecision(t *testing.T) {
 	w := full()
 	env := ref("project")
-	w.grants[GrantKey{user, callee, env}] = []string{"reports/**"}
+	w.grants[grantKey{user, callee, env}] = []string{"reports/**"}
 	w.overrides[env] = abi.Secret
 	w.floor, w.clearance = abi.Internal, abi.Regulated
 	f := w.facts(env, callee, abi.ReachPlatform)
@@ -85,7 +85,7 @@ func TestGlobsIntersect(t *testing.T) {
 		{[]string{"a/**"}, []string{"b/**"}, []string{grant.Nothing}},
 	} {
 		w := full()
-		w.grants[GrantKey{agent, callee, env}], w.grants[GrantKey{user, callee, env}] = c.bot, c.ada
+		w.grants[grantKey{agent, callee, env}], w.grants[grantKey{user, callee, env}] = c.bot, c.ada
 		f := w.facts(env, callee, abi.ReachOwner)
 		f.Subject, f.User = agent, user
 		if got := invoke(t, w, f).Spec().Globs; !slices.Equal(got, c.want) {
@@ -98,14 +98,14 @@ func TestGlobsIntersect(t *testing.T) {
 // asked, and survives every change that does not concern it.
 func TestAuthorityEndsWithItsPolicy(t *testing.T) {
 	env := ref("project")
-	key := GrantKey{user, callee, env}
+	key := grantKey{user, callee, env}
 	for name, c := range map[string]struct {
 		ends   bool
 		world  func(*world)
 		policy func(*Org)
 	}{
 		"nothing":           {false, nil, nil},
-		"another's grant":   {false, func(w *world) { delete(w.grants, GrantKey{agent, callee, env}) }, nil},
+		"another's grant":   {false, func(w *world) { delete(w.grants, grantKey{agent, callee, env}) }, nil},
 		"newer upload":      {false, func(w *world) { w.calleeNewer = true }, nil},
 		"revoked":           {true, func(w *world) { delete(w.grants, key) }, nil},
 		"expired":           {true, func(w *world) { w.expiry[key] = noon }, nil},
@@ -114,12 +114,12 @@ func TestAuthorityEndsWithItsPolicy(t *testing.T) {
 		"ceiling lowered":   {true, func(w *world) { w.overrides[env] = abi.Secret }, nil},
 		"clearance lowered": {true, func(w *world) { w.clearance = abi.Internal }, nil},
 		"org renamed":       {true, func(w *world) { w.org = "other" }, nil},
-		"another grant":     {true, nil, func(o *Org) { o.Grants[key].ID = "another" }},
-		"another digest":    {true, nil, func(o *Org) { o.Biomes["notes"].Installed.Digest = "another" }},
-		"another install":   {true, nil, func(o *Org) { o.Biomes["notes"].Installed.Install = "another" }},
-		"another endpoint":  {true, nil, func(o *Org) { o.Biomes["notes"].Installed.Kept.Endpoints = []*egress.Endpoint{{Name: "x"}} }},
-		"another secret":    {true, nil, func(o *Org) { o.Biomes["notes"].Installed.Kept.Secrets = []string{"x"} }},
-		"another call":      {true, nil, func(o *Org) { o.Biomes["notes"].Installed.Kept.Calls = []abi.CapabilityRef{caller} }},
+		"another grant":     {true, nil, func(o *Org) { o.Held(key.Subject, key.Capability).In(key.Environment).ID = "another" }},
+		"another digest":    {true, nil, func(o *Org) { o.Biomes.At("notes").Installed.Digest = "another" }},
+		"another install":   {true, nil, func(o *Org) { o.Biomes.At("notes").Installed.Install = "another" }},
+		"another endpoint":  {true, nil, func(o *Org) { o.Biomes.At("notes").Installed.Kept.Endpoints = []*egress.Endpoint{{Name: "x"}} }},
+		"another secret":    {true, nil, func(o *Org) { o.Biomes.At("notes").Installed.Kept.Secrets = []string{"x"} }},
+		"another call":      {true, nil, func(o *Org) { o.Biomes.At("notes").Installed.Kept.Calls = []abi.CapabilityRef{caller} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := full()
@@ -136,7 +136,7 @@ func TestAuthorityEndsWithItsPolicy(t *testing.T) {
 			}
 			latest = w.snapshot()
 			if c.policy != nil {
-				c.policy(latest.Orgs["acme"])
+				c.policy(latest.Orgs.At("acme"))
 			}
 			for range 2 { // a refusal is not forgotten, and neither is an approval
 				err := a.Current()
@@ -153,7 +153,7 @@ func TestAuthorityEndsWithItsPolicy(t *testing.T) {
 func TestAuthorityEndsOtherwise(t *testing.T) {
 	w := full()
 	env := ref("project")
-	w.expiry[GrantKey{user, callee, env}] = noon.Add(time.Minute)
+	w.expiry[grantKey{user, callee, env}] = noon.Add(time.Minute)
 	s := w.snapshot()
 	now := noon
 	var stop *abi.Error

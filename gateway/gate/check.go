@@ -86,6 +86,7 @@ type view struct {
 	parent *authority.Spec // of the calling invocation, or nil
 
 	callerKept  *Kept // what the calling biome may call; nil when it is no longer admitted
+	known       bool  // the subject holds a grant for the capability, in any environment
 	subject     *grant.Grant
 	user        *grant.Grant
 	callerGrant *grant.Grant

@@ -21,7 +21,7 @@ func Decide(s *Snapshot, f *Facts) Decision {
 		d.Code = d.Checks[CheckEnvironment].Code
 		return d
 	}
-	if !v.mayKnow(s) {
+	if !v.mayKnow() {
 		d.Checks[CheckGrant] = Result{State: Failed, Code: checks[CheckGrant].Code}
 		d.Code = checks[CheckGrant].Code
 		return d
@@ -66,21 +66,22 @@ func look(s *Snapshot, f *Facts) view {
 	if f.Parent != nil && f.Parent.Authority != nil {
 		v.parent = f.Parent.Authority.Spec()
 	}
-	org := s.Orgs[f.Org]
+	org := s.Orgs.At(f.Org)
 	if org == nil || v.env == nil {
 		v.env = nil
 		return v
 	}
-	if e, ok := org.Spaces[f.Space]; ok {
+	if e, ok := org.Spaces.Get(f.Space); ok {
 		v.space = e
 	}
 	if v.biome = s.provider(f.Org, f.Capability); v.biome != nil {
 		v.served = v.biome.serving(v.env)
 		v.desc = v.served.Capabilities[f.Capability]
 	}
-	v.subject = org.Grants[GrantKey{f.Subject, f.Capability, f.Environment}]
+	held := org.Held(f.Subject, f.Capability)
+	v.known, v.subject = len(held) > 0, held.In(f.Environment)
 	if f.User != "" {
-		v.user = org.Grants[GrantKey{f.User, f.Capability, f.Environment}]
+		v.user = org.Held(f.User, f.Capability).In(f.Environment)
 	}
 	v.lookCaller(s, org)
 	v.lookCeilings(org)
@@ -100,7 +101,7 @@ func (v *view) lookCaller(s *Snapshot, org *Org) {
 	if a := b.serving(v.env); a.Digest == v.parent.Digest {
 		v.callerKept = a.kept(v.env)
 	}
-	v.callerGrant = org.Grants[GrantKey{b.Subject, v.f.Capability, v.f.Environment}]
+	v.callerGrant = org.Held(b.Subject, v.f.Capability).In(v.f.Environment)
 }
 
 // lookCeilings composes floors as a join and ceilings as a meet: each may restrict, none can
@@ -116,7 +117,7 @@ func (v *view) lookCeilings(org *Org) {
 	if f.Declared.Valid() {
 		v.start = abi.Join(v.start, f.Declared)
 	}
-	v.ceiling = abi.Meet(v.env.Effective(org.Overrides[f.Environment]), v.space.Clearance, f.Clearance)
+	v.ceiling = abi.Meet(v.env.Effective(org.Overrides.At(f.Environment)), v.space.Clearance, f.Clearance)
 	if v.parent != nil {
 		v.bound = abi.MinReach(v.bound, v.parent.Reach)
 		v.start = abi.Join(v.start, f.Parent.Label)
@@ -126,16 +127,7 @@ func (v *view) lookCeilings(org *Org) {
 
 // mayKnow reports whether the caller may learn more about the capability than that it holds
 // no grant.
-func (v view) mayKnow(s *Snapshot) bool {
-	if v.env.Waives {
-		return true
-	}
-	if v.biome == nil {
-		return false
-	}
-	_, known := s.Orgs[v.f.Org].Known[KnownKey{v.f.Subject, v.f.Capability}]
-	return known
-}
+func (v view) mayKnow() bool { return v.env.Waives || v.biome != nil && v.known }
 
 // found fills in what the decision rests on.
 func (d *Decision) found(v view) {

@@ -104,7 +104,7 @@ func TestClassificationMatrix(t *testing.T) {
 				other.org = "other"
 				f.Org = "other"
 				s := w.snapshot()
-				s.Orgs["other"] = other.snapshot().Orgs["other"]
+				s.Orgs = s.Orgs.With(nil, "other", other.snapshot().Orgs.At("other"))
 				wantCode(t, Decide(s, &f), "")
 			}
 		}
@@ -119,7 +119,7 @@ func TestCeilingIsNoGrant(t *testing.T) {
 		}
 		for _, r := range abi.Reaches() {
 			w := full()
-			delete(w.grants, GrantKey{user, callee, e.Ref})
+			delete(w.grants, grantKey{user, callee, e.Ref})
 			if d := decide(w, w.facts(e.Ref, callee, r)); d.Code != abi.CodeMissingGrant {
 				t.Errorf("%s, %s: %q", e.Slug, r, d.Code)
 			}
@@ -142,7 +142,7 @@ func TestCatalogueCannotAnswer(t *testing.T) {
 			t.Errorf("%s: deferred %v, reach %s", e.Slug, d.ReachDeferred, d.Reach)
 		}
 		if !e.Waives {
-			delete(w.grants, GrantKey{user, callee, e.Ref})
+			delete(w.grants, grantKey{user, callee, e.Ref})
 			wantCode(t, decide(w, w.facts(e.Ref, callee, 0)), abi.CodeMissingGrant)
 		}
 	}
@@ -181,8 +181,8 @@ func TestInstallIsBoundToDigest(t *testing.T) {
 	}
 	// A capability that only the newer upload has is not in what was admitted.
 	s := w.snapshot()
-	delete(s.Orgs["acme"].Biomes["notes"].Installed.Capabilities, callee)
-	s.Orgs["acme"].Biomes["notes"].Installed.Capabilities = map[abi.CapabilityRef]*abi.Descriptor{}
+	delete(s.Orgs.At("acme").Biomes.At("notes").Installed.Capabilities, callee)
+	s.Orgs.At("acme").Biomes.At("notes").Installed.Capabilities = map[abi.CapabilityRef]*abi.Descriptor{}
 	f := w.facts(ref("project"), callee, abi.ReachOwner)
 	if d := Decide(s, &f); d.Code != abi.CodeMissingGrant || d.Checks[CheckInstall].State != Failed {
 		t.Errorf("%q: %+v", d.Code, d.Explain())
@@ -191,7 +191,7 @@ func TestInstallIsBoundToDigest(t *testing.T) {
 
 // X33: a grant is for one subject, one capability, one environment, until it expires.
 func TestGrantIsExact(t *testing.T) {
-	key := GrantKey{user, callee, ref("project")}
+	key := grantKey{user, callee, ref("project")}
 	only := full()
 	clear(only.grants)
 	only.grants[key] = []string{"**"}
@@ -220,9 +220,9 @@ func TestAgentNeverExceedsUser(t *testing.T) {
 		return decide(w, f)
 	}
 	wantCode(t, act(func(*world, *Facts) {}), "")
-	wantCode(t, act(func(w *world, _ *Facts) { delete(w.grants, GrantKey{agent, callee, env}) }), abi.CodeMissingGrant)
-	wantCode(t, act(func(w *world, _ *Facts) { delete(w.grants, GrantKey{user, callee, env}) }), abi.CodeSubjectNotCovered)
-	wantCode(t, act(func(w *world, _ *Facts) { w.expiry[GrantKey{user, callee, env}] = noon }), abi.CodeSubjectNotCovered)
+	wantCode(t, act(func(w *world, _ *Facts) { delete(w.grants, grantKey{agent, callee, env}) }), abi.CodeMissingGrant)
+	wantCode(t, act(func(w *world, _ *Facts) { delete(w.grants, grantKey{user, callee, env}) }), abi.CodeSubjectNotCovered)
+	wantCode(t, act(func(w *world, _ *Facts) { w.expiry[grantKey{user, callee, env}] = noon }), abi.CodeSubjectNotCovered)
 	wantCode(t, act(func(_ *world, f *Facts) { f.User = "" }), abi.CodeSubjectNotCovered)
 }
 
@@ -238,8 +238,8 @@ func TestOrderOfChecks(t *testing.T) {
 	w.calleeDisabled, w.callerCalls, w.calleeApproval = true, false, true
 	w.calleeInstalled = []abi.EnvironmentRef{ref("org")}
 	w.overrides[env] = abi.Internal
-	delete(w.grants, GrantKey{relay, callee, env})
-	delete(w.grants, GrantKey{user, callee, env})
+	delete(w.grants, grantKey{relay, callee, env})
+	delete(w.grants, grantKey{user, callee, env})
 	f.Environment = ref("nowhere")
 
 	for _, step := range []struct {
@@ -251,8 +251,8 @@ func TestOrderOfChecks(t *testing.T) {
 		{CheckLifecycle, abi.CodeBiomeDisabled, func() { w.calleeDisabled = false }},
 		{CheckCalls, abi.CodeMissingGrant, func() { w.callerCalls = true }},
 		{CheckAdmitted, abi.CodeEnvironmentNotGranted, func() { w.calleeInstalled = append(w.calleeInstalled, env) }},
-		{CheckCallerGrant, abi.CodeMissingGrant, func() { w.grants[GrantKey{relay, callee, env}] = []string{"**"} }},
-		{CheckGrant, abi.CodeMissingGrant, func() { w.grants[GrantKey{user, callee, env}] = []string{"**"} }},
+		{CheckCallerGrant, abi.CodeMissingGrant, func() { w.grants[grantKey{relay, callee, env}] = []string{"**"} }},
+		{CheckGrant, abi.CodeMissingGrant, func() { w.grants[grantKey{user, callee, env}] = []string{"**"} }},
 		{CheckReach, abi.CodeReachCeiling, func() { f.Reach = abi.ReachOwner }},
 		{CheckClassification, abi.CodeClassificationCeiling, func() { f.Declared = abi.Internal }},
 		{CheckSchema, abi.CodeInputSchema, func() { f.Schema = Satisfied }},
@@ -305,9 +305,9 @@ func TestChildNeedsAllFour(t *testing.T) {
 		change func(*world, *Facts)
 	}{
 		"not kept":            {abi.CodeMissingGrant, func(w *world, _ *Facts) { w.callerCalls = false }},
-		"biome not granted":   {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, GrantKey{relay, callee, env}) }},
-		"biome elsewhere":     {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, GrantKey{relay, callee, env}) }},
-		"subject not granted": {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, GrantKey{user, callee, env}) }},
+		"biome not granted":   {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, grantKey{relay, callee, env}) }},
+		"biome elsewhere":     {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, grantKey{relay, callee, env}) }},
+		"subject not granted": {abi.CodeMissingGrant, func(w *world, _ *Facts) { delete(w.grants, grantKey{user, callee, env}) }},
 		"reach above env":     {abi.CodeReachCeiling, func(_ *world, f *Facts) { f.Reach = abi.ReachPlatform }},
 		"caller's new digest": {abi.CodeMissingGrant, func(w *world, _ *Facts) { w.callerDigest = "d-other" }},
 		"caller uninstalled":  {abi.CodeMissingGrant, func(w *world, _ *Facts) { w.callerInstalled = nil }},
@@ -335,7 +335,7 @@ func TestUngrantedIsUnknown(t *testing.T) {
 		} {
 			w := full()
 			for _, env := range allEnvironments() {
-				delete(w.grants, GrantKey{user, callee, env})
+				delete(w.grants, grantKey{user, callee, env})
 			}
 			change(&w)
 			known := decide(w, w.facts(e.Ref, callee, abi.ReachPlatform))
@@ -400,7 +400,7 @@ func TestSchemaComesLazily(t *testing.T) {
 	if !d.Pending || d.Verdict != Deny || d.Code != abi.CodeInputSchema {
 		t.Errorf("%+v", d)
 	}
-	delete(w.grants, GrantKey{user, callee, ref("project")})
+	delete(w.grants, grantKey{user, callee, ref("project")})
 	if d := decide(w, f); d.Pending || d.Code != abi.CodeMissingGrant {
 		t.Errorf("pending %v, %s", d.Pending, d.Code)
 	}

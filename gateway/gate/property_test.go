@@ -57,8 +57,8 @@ func drawWorld(t *rapid.T) world {
 	return w
 }
 
-func grantKeys(w world) []GrantKey {
-	return slices.SortedFunc(maps.Keys(w.grants), func(a, b GrantKey) int {
+func grantKeys(w world) []grantKey {
+	return slices.SortedFunc(maps.Keys(w.grants), func(a, b grantKey) int {
 		return slices.Compare([]string{string(a.Subject), string(a.Capability), string(a.Environment)},
 			[]string{string(b.Subject), string(b.Capability), string(b.Environment)})
 	})

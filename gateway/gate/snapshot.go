@@ -5,8 +5,8 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
-	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 	"github.com/ecotone-dev/ecotone/host/egress"
 )
 
@@ -14,37 +14,24 @@ import (
 const SystemOrg = "system"
 
 // Snapshot is all policy at one moment. It and all it points to are immutable: a change makes
-// a new snapshot that shares what did not change.
+// a new snapshot that shares what did not change, so that its price does not grow with how much
+// there is.
 type Snapshot struct {
 	Generation   uint64 // number of the last change
 	Environments []environment.Environment
 	Limits       uint64 // generation of the last change to the environments
-	Orgs         map[string]*Org
+	Orgs         trie.Map[string, *Org]
 }
 
 // Org is one organisation's policy.
 type Org struct {
 	ID         string
 	Generation uint64 // number of the last change to this organisation
-	Spaces     map[string]space.Effective
-	Overrides  map[abi.EnvironmentRef]*environment.Override
-	Biomes     map[string]*Biome
-	Routes     map[abi.CapabilityRef]*Biome // who provides a ref; unique with the system organisation
-	Grants     map[GrantKey]*grant.Grant    // not revoked; at most one for a key
-	Known      map[KnownKey]struct{}        // which refs a subject holds a grant for, in any environment
-}
-
-// GrantKey is what a grant is looked up by.
-type GrantKey struct {
-	Subject     abi.Subject
-	Capability  abi.CapabilityRef
-	Environment abi.EnvironmentRef
-}
-
-// KnownKey names a ref that a subject may know of.
-type KnownKey struct {
-	Subject    abi.Subject
-	Capability abi.CapabilityRef
+	Spaces     trie.Map[string, space.Effective]
+	Overrides  trie.Map[abi.EnvironmentRef, *environment.Override]
+	Biomes     trie.Map[string, *Biome]
+	Routes     trie.Map[abi.CapabilityRef, *Biome] // who provides a ref; unique with the system organisation
+	Grants     trie.Map[Holder, Held]              // not revoked; a holder that is there holds something
 }
 
 // Biome is what an organisation admitted of one biome.
@@ -95,10 +82,10 @@ func (s *Snapshot) Environment(ref abi.EnvironmentRef) *environment.Environment 
 // invocations. It rises with every such change.
 func (s *Snapshot) Concerning(org string) uint64 {
 	g := s.Limits
-	if o := s.Orgs[org]; o != nil {
+	if o := s.Orgs.At(org); o != nil {
 		g = max(g, o.Generation)
 	}
-	if o := s.Orgs[SystemOrg]; o != nil {
+	if o := s.Orgs.At(SystemOrg); o != nil {
 		g = max(g, o.Generation)
 	}
 	return g
@@ -116,13 +103,13 @@ func (s *Snapshot) Route(org string, ref abi.CapabilityRef, env abi.EnvironmentR
 }
 
 func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
-	if o := s.Orgs[org]; o != nil {
-		if b := o.Routes[ref]; b != nil {
+	if o := s.Orgs.At(org); o != nil {
+		if b := o.Routes.At(ref); b != nil {
 			return b
 		}
 	}
-	if o := s.Orgs[SystemOrg]; o != nil {
-		return o.Routes[ref]
+	if o := s.Orgs.At(SystemOrg); o != nil {
+		return o.Routes.At(ref)
 	}
 	return nil
 }

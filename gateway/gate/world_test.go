@@ -9,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 	"github.com/ecotone-dev/ecotone/host/authority"
 )
 
@@ -27,8 +28,8 @@ type world struct {
 	callerDeclares  bool // asked for by the manifest
 	callerDigest    string
 
-	grants map[GrantKey][]string // → globs
-	expiry map[GrantKey]time.Time
+	grants map[grantKey][]string // → globs
+	expiry map[grantKey]time.Time
 
 	overrides map[abi.EnvironmentRef]abi.Classification
 	floor     abi.Classification
@@ -37,6 +38,13 @@ type world struct {
 	prod      bool
 
 	generation uint64
+}
+
+// grantKey is what a world grants.
+type grantKey struct {
+	Subject     abi.Subject
+	Capability  abi.CapabilityRef
+	Environment abi.EnvironmentRef
 }
 
 const (
@@ -63,13 +71,13 @@ func allEnvironments() []abi.EnvironmentRef {
 func full() world {
 	w := world{
 		org: "acme", calleeInstalled: allEnvironments(), callerInstalled: allEnvironments(), callerCalls: true, callerDeclares: true,
-		callerDigest: "d-relay", grants: map[GrantKey][]string{}, expiry: map[GrantKey]time.Time{},
+		callerDigest: "d-relay", grants: map[grantKey][]string{}, expiry: map[grantKey]time.Time{},
 		overrides: map[abi.EnvironmentRef]abi.Classification{}, floor: abi.Public, clearance: abi.Regulated, dev: true, generation: 7,
 	}
 	for _, env := range allEnvironments() {
 		for _, s := range []abi.Subject{user, agent, relay} {
 			for _, c := range []abi.CapabilityRef{callee, caller} {
-				w.grants[GrantKey{s, c, env}] = []string{grant.Everything}
+				w.grants[grantKey{s, c, env}] = []string{grant.Everything}
 			}
 		}
 	}
@@ -78,27 +86,23 @@ func full() world {
 
 // snapshot builds the world's policy.
 func (w world) snapshot() *Snapshot {
-	s := &Snapshot{Generation: w.generation, Environments: environment.BuiltIns(), Orgs: map[string]*Org{}}
+	s := &Snapshot{Generation: w.generation, Environments: environment.BuiltIns()}
 	for i := range s.Environments {
 		s.Environments[i].Available = s.Environments[i].Available || w.dev
 	}
-	o := &Org{
-		ID: w.org, Generation: w.generation, Spaces: map[string]space.Effective{}, Biomes: map[string]*Biome{},
-		Overrides: map[abi.EnvironmentRef]*environment.Override{}, Routes: map[abi.CapabilityRef]*Biome{},
-		Grants: map[GrantKey]*grant.Grant{}, Known: map[KnownKey]struct{}{},
-	}
-	s.Orgs[w.org] = o
-	o.Spaces["main"] = space.Effective{Kind: space.Project, Production: w.prod, Dev: w.dev, Floor: w.floor, Clearance: w.clearance}
+	o := &Org{ID: w.org, Generation: w.generation}
+	s.Orgs = trie.From(map[string]*Org{w.org: o})
+	o.Spaces = trie.From(map[string]space.Effective{"main": {Kind: space.Project, Production: w.prod, Dev: w.dev, Floor: w.floor, Clearance: w.clearance}})
 	for env, c := range w.overrides {
-		o.Overrides[env] = &environment.Override{Org: w.org, Environment: env, MaxData: c}
+		o.Overrides = o.Overrides.With(nil, env, &environment.Override{Org: w.org, Environment: env, MaxData: c})
 	}
 	for k, globs := range w.grants {
 		g := &grant.Grant{ID: fmt.Sprintf("g-%s-%s-%s", k.Subject, k.Capability, k.Environment), Org: w.org, Subject: k.Subject, Capability: k.Capability, Environment: k.Environment, Globs: globs}
 		if t, ok := w.expiry[k]; ok {
 			g.Expires = &t
 		}
-		o.Grants[k] = g
-		o.Known[KnownKey{k.Subject, k.Capability}] = struct{}{}
+		h := Holder{k.Subject, k.Capability}
+		o.Grants = o.Grants.With(nil, h, o.Grants.At(h).With(g))
 	}
 	notes := &Biome{Org: w.org, Name: "notes", Subject: "biome:notes", Disabled: w.calleeDisabled}
 	desc := &abi.Descriptor{Ref: callee, Export: "read", RequiresApproval: w.calleeApproval}
@@ -114,7 +118,7 @@ func (w world) snapshot() *Snapshot {
 	rel := &Biome{Org: w.org, Name: "relay", Subject: relay}
 	rel.Installed, rel.Newest = versions(w.callerDigest, &abi.Descriptor{Ref: caller, Export: "make"}, w.callerInstalled, kept, declared, false)
 	for c, b := range map[abi.CapabilityRef]*Biome{callee: notes, caller: rel} {
-		o.Biomes[b.Name], o.Routes[c] = b, b
+		o.Biomes, o.Routes = o.Biomes.With(nil, b.Name, b), o.Routes.With(nil, c, b)
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/session"
 )
 
 // Explanation is every check of an invocation that was not run.
@@ -75,6 +76,7 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if refused != nil {
 		return p.refuse(ctx, nil, &r, refused)
 	}
+	live := p.live.get(id) // before the row: what ends in between is proven there
 	row, err := p.o.Audit.Get(ctx, s.Org, id)
 	if e := abi.AsError(err); e != nil && e.Code != abi.CodeNotFound && e.Code != abi.CodeInvalidRequest {
 		return p.refuse(ctx, s, &r, e)
@@ -83,25 +85,63 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 		return p.refuse(ctx, s, &r, noInvocation())
 	}
 	shown := row.View(s.Clearance)
+	if live != nil && shown.Cancel == "" {
+		shown.Cancel = live.cancelState()
+	}
 	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, shown.Label()); err != nil {
 		return p.refuse(ctx, s, &r, abi.AsError(err))
 	}
 	return jsonAnswer(http.StatusOK, shown)
 }
 
-// Cancel asks a running invocation of the caller's own session to end. The answer says that
-// it was requested: that it ended is in its row.
+// Cancellation is the answer to a request to cancel.
+type Cancellation struct {
+	Invocation string            `json:"invocation"`
+	Cancel     audit.CancelState `json:"cancel"`
+}
+
+// Cancel asks a running invocation of the caller's own session to end, and answers how far that is.
+// Asking again changes nothing and answers the state of now, after the end too. What has ended
+// without having been asked cannot be cancelled any more.
 func (p *Pipeline) Cancel(ctx context.Context, r Request, id string) Answer {
 	s, refused := p.authenticate(&r)
 	if refused != nil {
 		return p.refuse(ctx, nil, &r, refused)
 	}
 	live := p.live.get(id)
-	if live == nil || live.session != s.ID {
-		return p.refuse(ctx, s, &r, noInvocation().WithHint("only a running invocation of this session can be cancelled"))
+	if live == nil {
+		return p.cancelEnded(ctx, s, r, id)
 	}
-	live.stop(abi.Errorf(abi.CodeCanceled, "the invocation was cancelled by its caller"))
-	a := jsonAnswer(http.StatusAccepted, map[string]string{"invocation": id, "cancel": "requested"})
+	if live.session != s.ID {
+		return p.refuse(ctx, s, &r, noInvocation())
+	}
+	if live.requestCancel(p.o.Now()) {
+		_, err := p.o.Audit.Append(context.WithoutCancel(ctx), audit.Event{Org: s.Org, Body: audit.Admin{
+			Operation: "invocation.cancelled", Actor: string(s.Subject), ObjectKind: "invocation", Object: id,
+		}})
+		if err != nil {
+			return p.broken(id, err) // it was asked to stop all the same
+		}
+	}
+	return cancellation(id, live.cancelState())
+}
+
+// cancelEnded answers for what does not run: from its row.
+func (p *Pipeline) cancelEnded(ctx context.Context, s *session.Session, r Request, id string) Answer {
+	row, err := p.o.Audit.Get(ctx, s.Org, id)
+	switch e := abi.AsError(err); {
+	case e != nil && e.Code != abi.CodeNotFound && e.Code != abi.CodeInvalidRequest:
+		return p.refuse(ctx, s, &r, e)
+	case e != nil || row.Decision == nil || row.Decision.Session != s.ID:
+		return p.refuse(ctx, s, &r, noInvocation())
+	case row.Cancel == "":
+		return p.refuse(ctx, s, &r, abi.Errorf(abi.CodeConflict, "the invocation does not run any more"))
+	}
+	return cancellation(id, row.Cancel)
+}
+
+func cancellation(id string, state audit.CancelState) Answer {
+	a := jsonAnswer(http.StatusAccepted, Cancellation{id, state})
 	a.Invocation = id
 	return a
 }
@@ -132,11 +172,11 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 	snapshot := p.o.Policy.Snapshot()
 	items := []Capability{}
 	for _, org := range []string{s.Org, gate.SystemOrg} {
-		o := snapshot.Orgs[org]
+		o := snapshot.Orgs.At(org)
 		if o == nil {
 			continue
 		}
-		for ref := range o.Routes {
+		for ref := range o.Routes.All() {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
 			f.Schema = gate.Satisfied
 			if d := gate.Decide(snapshot, f); d.Verdict == gate.Allow && d.Owner == org {

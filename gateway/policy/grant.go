@@ -11,6 +11,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/store"
 )
 
 // CreateGrant makes a grant (X33). The capability must be there (CAPABILITY_UNKNOWN), and no
@@ -89,11 +90,8 @@ func (st *state) provided(org string, ref abi.CapabilityRef) bool {
 // standing reports whether a grant in force has this key, leaving out those that are about to
 // be revoked.
 func (o *orgState) standing(subject abi.Subject, ref abi.CapabilityRef, env abi.EnvironmentRef, now time.Time, without map[string]bool) bool {
-	for id, g := range o.grants {
-		if g.Subject != subject || g.Capability != ref || g.Environment != env || without[id] || !grant.Active(g.Expires, now) {
-			continue
-		}
-		if _, revoked := o.revoked[id]; !revoked {
+	for _, g := range o.shard.Held(subject, ref) {
+		if g.Environment == env && !without[g.ID] && grant.Active(g.Expires, now) {
 			return true
 		}
 	}
@@ -104,7 +102,12 @@ func (o *orgState) standing(subject abi.Subject, ref abi.CapabilityRef, env abi.
 // host call of a running invocation is allowed by the grant (X35). Revoking twice answers the
 // first revocation.
 func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
-	return s.revoke(ctx, p, OpGrantRevoke, org, id, func(o *orgState) bool { _, ok := o.grants[id]; return ok })
+	return s.revoke(ctx, p, OpGrantRevoke, org, id, func(o *orgState) bool {
+		_, revoked := o.revoked[id]
+		_, environment := o.environments[id]
+		_, install := o.installs[id]
+		return o.grants[id] != nil || revoked && !environment && !install
+	})
 }
 
 // RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant.
@@ -133,19 +136,16 @@ func (s *Service) revocation(p session.Principal, org, id string) grant.Revocati
 	return grant.Revocation{Grant: id, Org: org, CreatedBy: p.Name(), CreatedAt: s.clock().UTC()}
 }
 
-// Grants lists an organisation's grants by id, which is by age, revoked ones included.
-func (s *Service) Grants(p session.Principal, org string) (out []GrantStatus, err error) {
-	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
-		for _, g := range sorted(o.grants) {
-			status := GrantStatus{Grant: g}
-			if r, ok := o.revoked[g.ID]; ok {
-				status.Revoked = &r
-			}
-			out = append(out, status)
+// Grants lists an organisation's grants, revoked ones included, of one subject and one
+// capability unless these are "".
+func (s *Service) Grants(ctx context.Context, p session.Principal, org string, subject abi.Subject, ref abi.CapabilityRef, cut Cut) (Page[GrantStatus], error) {
+	return listing(ctx, s, p, OpRead, "grant", org, cut, func(tx store.Tx, g *grant.Grant) (GrantStatus, bool, error) {
+		if subject != "" && g.Subject != subject || ref != "" && g.Capability != ref {
+			return GrantStatus{}, false, nil
 		}
-		return nil
+		r, err := lookup[grant.Revocation](tx, keyOf(grant.Revocation{Org: org, Grant: g.ID}))
+		return GrantStatus{Grant: *g, Revoked: r}, true, err
 	})
-	return out, err
 }
 
 // CreateEnvironmentGrant lets a principal that may otherwise open no session open them for one
@@ -175,14 +175,9 @@ func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principa
 }
 
 // EnvironmentGrants lists an organisation's environment grants that were not revoked.
-func (s *Service) EnvironmentGrants(p session.Principal, org string) (out []grant.EnvironmentGrant, err error) {
-	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
-		for _, g := range sorted(o.environments) {
-			if _, revoked := o.revoked[g.ID]; !revoked {
-				out = append(out, g)
-			}
-		}
-		return nil
+func (s *Service) EnvironmentGrants(ctx context.Context, p session.Principal, org string, cut Cut) (Page[grant.EnvironmentGrant], error) {
+	return listing(ctx, s, p, OpRead, "environment-grant", org, cut, func(tx store.Tx, g *grant.EnvironmentGrant) (grant.EnvironmentGrant, bool, error) {
+		r, err := lookup[grant.Revocation](tx, keyOf(grant.Revocation{Org: org, Grant: g.ID}))
+		return *g, r == nil, err
 	})
-	return out, err
 }

@@ -33,8 +33,9 @@ func TestGrantAndRevocation(t *testing.T) {
 	if again != r {
 		t.Error("a second revocation is another one")
 	}
-	grants, err := s.Grants(s.op, DefaultOrg)
+	page, err := s.Grants(t.Context(), s.op, DefaultOrg, "", "", all)
 	must(t, err)
+	grants := page.Items
 	if len(grants) != 1 || grants[0].ID != g.ID || grants[0].Revoked == nil || grants[0].Revoked.CreatedBy != "principal:default/operator" {
 		t.Errorf("%+v", grants)
 	}
@@ -184,7 +185,7 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 		})
 	}
 
-	kept := func() gate.Kept { return s.Snapshot().Orgs[DefaultOrg].Biomes["relay"].Installed.Kept }
+	kept := func() gate.Kept { return s.Snapshot().Orgs.At(DefaultOrg).Biomes.At("relay").Installed.Kept }
 	for name, change := range map[string]func(*InstallRequest){
 		"absent": func(*InstallRequest) {},
 		"empty": func(r *InstallRequest) {
@@ -211,9 +212,9 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 		t.Errorf("%+v %v", held, err)
 	}
 	biomeGrants := func() (n int) {
-		for k := range s.Snapshot().Orgs[DefaultOrg].Grants {
+		for k, held := range s.Snapshot().Orgs.At(DefaultOrg).Grants.All() {
 			if k.Subject == "biome:relay" {
-				n++
+				n += len(held)
 			}
 		}
 		return n
@@ -231,11 +232,11 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 
 	// Without the install grant its grants are gone as well.
 	must(t, second(s.Uninstall(t.Context(), s.op, DefaultOrg, "relay", Expect(i.Revision))))
-	if s.Snapshot().Orgs[DefaultOrg].Biomes["relay"].Installed != nil || biomeGrants() != 0 {
+	if s.Snapshot().Orgs.At(DefaultOrg).Biomes.At("relay").Installed != nil || biomeGrants() != 0 {
 		t.Error("something of the install grant stands")
 	}
 	code(t, second(s.InstallOf(s.op, DefaultOrg, "relay")), abi.CodeNotFound)
-	if got := s.again().Snapshot().Orgs[DefaultOrg].Biomes["relay"]; got.Installed != nil {
+	if got := s.again().Snapshot().Orgs.At(DefaultOrg).Biomes.At("relay"); got.Installed != nil {
 		t.Error("a restart brings the install grant back")
 	}
 }
@@ -410,7 +411,7 @@ func TestSpaces(t *testing.T) {
 	code(t, add(SpaceRequest{ID: "sys", Kind: space.System}), abi.CodeInvalidRequest)
 	must(t, add(SpaceRequest{ID: "ward", Kind: space.App, Parent: "clinic"}))
 	must(t, add(SpaceRequest{ID: "bea", Kind: space.User}))
-	if got := s.Snapshot().Orgs[DefaultOrg].Spaces["ward"]; got.Floor != abi.Confidential || got.Clearance != abi.Secret {
+	if got := s.Snapshot().Orgs.At(DefaultOrg).Spaces.At("ward"); got.Floor != abi.Confidential || got.Clearance != abi.Secret {
 		t.Errorf("%+v", got)
 	}
 	// A session in the ward starts at its floor, and a right elsewhere is none there.

@@ -32,7 +32,8 @@ type table struct {
 	load func(*state, []byte) error
 }
 
-// tables is in the order in which records are loaded: what refers to something comes after it.
+// tables is in the order in which records are loaded: what refers to something comes after it,
+// and revocations before what they end, so that what is over takes no room.
 var tables = []table{
 	tableOf[Org]("org"),
 	tableOf[limitsRecord]("limits"),
@@ -42,10 +43,10 @@ var tables = []table{
 	tableOf[grant.Secret]("secret"),
 	tableOf[Upload]("upload"),
 	tableOf[Biome]("biome"),
+	tableOf[grant.Revocation]("revocation"),
 	tableOf[grant.Grant]("grant"),
 	tableOf[grant.EnvironmentGrant]("environment-grant"),
 	tableOf[grant.Install]("install"),
-	tableOf[grant.Revocation]("revocation"),
 	tableOf[session.Principal]("principal"),
 	tableOf[session.Token]("token"),
 	tableOf[tokenRevocation]("token-revocation"),

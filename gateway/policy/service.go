@@ -48,7 +48,7 @@ func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
 	if err := st.View(ctx, s.load); err != nil {
 		return nil, abi.Errorf(abi.CodeInternal, "the policy records cannot be loaded: %w", err)
 	}
-	s.snap.Store(s.state.snapshot(nil))
+	s.snap.Store(s.state.snapshot())
 	return s, nil
 }
 
@@ -95,9 +95,6 @@ func (s *Service) loadMarks(tx store.Tx, now time.Time) error {
 			}
 			l.mark = mark
 		}
-	}
-	for _, o := range s.state.orgs {
-		o.generation = s.state.generation
 	}
 	s.state.limitsAt = s.state.generation
 	return nil
@@ -231,13 +228,13 @@ func (s *Service) enforce(c *change, generation uint64) error {
 			return abi.Errorf(abi.CodeInternal, "the change was written and does not apply: %w", err)
 		}
 	}
-	if o := st.orgs[c.org]; o != nil {
-		o.generation = generation
+	if st.orgs[c.org] != nil {
+		st.changed[c.org] = struct{}{}
 	}
 	if c.limits {
 		st.limitsAt = generation
 	}
-	next := st.snapshot(s.snap.Load())
+	next := st.snapshot()
 	s.snap.Store(next)
 	for _, fn := range s.onChange {
 		fn(next)

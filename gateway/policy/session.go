@@ -228,29 +228,11 @@ func readable(err error) error {
 	return abi.Errorf(abi.CodeNotReady, "the store cannot be read: %w", err)
 }
 
-// Sessions lists an organisation's sessions by age, closed ones included: at most limit of
-// those after the id after ("": from the first).
-func (s *Service) Sessions(ctx context.Context, p session.Principal, org, after string, limit int) ([]session.Session, error) {
-	if err := Allowed(p, OpReadGuarded, org); err != nil {
-		return nil, err
-	}
-	var from []byte
-	if after != "" {
-		from = keyOf(session.Session{Org: org, ID: after})
-	}
-	var out []session.Session
-	err := s.store.View(ctx, func(tx store.Tx) error {
-		return tx.Scan(store.Key(keySpace, "session", org), from, func(_, v []byte) (bool, error) {
-			var one session.Session
-			if err := withMark(tx, v, &one); err != nil {
-				return false, err
-			}
-			out = append(out, one)
-			return len(out) < limit, nil
-		})
+// Sessions lists an organisation's sessions, closed ones included.
+func (s *Service) Sessions(ctx context.Context, p session.Principal, org string, cut Cut) (Page[session.Session], error) {
+	return listing(ctx, s, p, OpReadGuarded, "session", org, cut, func(tx store.Tx, one *session.Session) (session.Session, bool, error) {
+		mark, err := loadMark(tx, one.ID)
+		one.Mark = mark
+		return *one, true, err
 	})
-	if err != nil {
-		return nil, readable(err)
-	}
-	return out, nil
 }

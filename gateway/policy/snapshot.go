@@ -1,75 +1,75 @@
 package policy
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 )
 
-// snapshot makes the snapshot of the state. Shards of the previous one whose generation is
-// unchanged are shared.
-func (st *state) snapshot(previous *gate.Snapshot) *gate.Snapshot {
-	s := &gate.Snapshot{
-		Generation:   st.generation,
-		Environments: slices.Clone(st.environments),
-		Limits:       st.limitsAt,
-		Orgs:         make(map[string]*gate.Org, len(st.orgs)),
+// snapshot makes the snapshot of the state. What no record since the last one concerns is
+// shared with it.
+func (st *state) snapshot() *gate.Snapshot {
+	for id := range st.changed {
+		o := st.orgs[id]
+		o.shard.Generation = st.generation
+		o.derive(st.batch)
+		shard := o.shard
+		st.shards = st.shards.With(st.batch, id, &shard)
 	}
-	for id, o := range st.orgs {
-		if previous != nil {
-			if old := previous.Orgs[id]; old != nil && old.Generation == o.generation {
-				s.Orgs[id] = old
-				continue
-			}
-		}
-		s.Orgs[id] = o.shard()
-	}
-	return s
+	clear(st.changed)
+	st.batch = new(trie.Batch) // what was handed out never changes
+	return &gate.Snapshot{Generation: st.generation, Environments: st.environments, Limits: st.limitsAt, Orgs: st.shards}
 }
 
-func (o *orgState) shard() *gate.Org {
-	g := &gate.Org{
-		ID: o.record.ID, Generation: o.generation,
-		Spaces:    make(map[string]space.Effective, len(o.spaces)),
-		Overrides: make(map[abi.EnvironmentRef]*environment.Override, len(o.overrides)),
-		Biomes:    make(map[string]*gate.Biome, len(o.biomes)),
-		Routes:    map[abi.CapabilityRef]*gate.Biome{},
-		Grants:    make(map[gate.GrantKey]*grant.Grant, len(o.grants)),
-		Known:     map[gate.KnownKey]struct{}{},
+// derive computes what is stale.
+func (o *orgState) derive(b *trie.Batch) {
+	for id := range o.staleSpaces {
+		o.shard.Spaces = o.shard.Spaces.With(b, id, space.Resolve(o.chain(id)...))
 	}
-	for id := range o.spaces {
-		g.Spaces[id] = space.Resolve(o.chain(id)...)
+	for name := range o.staleBiomes {
+		o.show(b, name)
 	}
-	for ref, v := range o.overrides {
-		g.Overrides[ref] = &v
-	}
-	for id, v := range o.grants {
-		if _, revoked := o.revoked[id]; revoked {
-			continue
+	clear(o.staleSpaces)
+	clear(o.staleBiomes)
+}
+
+// show puts one biome into the shard, and takes away the routes that it has no more.
+func (o *orgState) show(batch *trie.Batch, name string) {
+	if old := o.shard.Biomes.At(name); old != nil {
+		for ref := range routes(old) {
+			o.shard.Routes = o.shard.Routes.Without(batch, ref)
 		}
-		key := gate.GrantKey{Subject: v.Subject, Capability: v.Capability, Environment: v.Environment}
-		if old := g.Grants[key]; old == nil || old.ID < v.ID { // an expired one may have been followed by another
-			g.Grants[key] = &v
-		}
-		g.Known[gate.KnownKey{Subject: v.Subject, Capability: v.Capability}] = struct{}{}
 	}
-	for name, b := range o.biomes {
-		gb := o.biome(b)
-		g.Biomes[name] = gb
-		for _, a := range []*gate.Admission{gb.Newest, gb.Installed} {
+	b := o.biomes[name]
+	if b == nil || b.uploads[b.record.Digest] == nil {
+		return
+	}
+	shown := o.biome(b)
+	o.shard.Biomes = o.shard.Biomes.With(batch, name, shown)
+	for ref := range routes(shown) {
+		o.shard.Routes = o.shard.Routes.With(batch, ref, shown)
+	}
+}
+
+// routes lists the refs a biome provides, some of them twice.
+func routes(b *gate.Biome) iter.Seq[abi.CapabilityRef] {
+	return func(yield func(abi.CapabilityRef) bool) {
+		for _, a := range []*gate.Admission{b.Newest, b.Installed} {
 			if a == nil {
 				continue
 			}
 			for ref := range a.Capabilities {
-				g.Routes[ref] = gb
+				if !yield(ref) {
+					return
+				}
 			}
 		}
 	}
-	return g
 }
 
 // fresh is where an upload may be tried before anyone admitted it anywhere.

@@ -2,34 +2,48 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/space"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 	"github.com/ecotone-dev/ecotone/host/egress"
 )
 
 // state is all records in memory, save sessions, which live beside it. Service.mu guards it.
 type state struct {
-	generation   uint64 // number of the last change
-	environments []environment.Environment
-	limitsAt     uint64 // generation of the last change of limits
+	generation   uint64                    // number of the last change
+	environments []environment.Environment // replaced, never changed in place: snapshots share it
+	limitsAt     uint64                    // generation of the last change of limits
 	orgs         map[string]*orgState
 	sessions     *sessions
+	words        words
+
+	shards  trie.Map[string, *gate.Org] // of the last snapshot
+	batch   *trie.Batch                 // of the records since
+	changed map[string]struct{}         // organisations whose shard they concern
 }
 
 type orgState struct {
-	record       Org
-	generation   uint64
+	record Org
+
+	// What the gate sees. Grants and overrides are put into it as they come; what is computed
+	// from several records (spaces, biomes) is named as stale and computed for the snapshot.
+	shard       gate.Org
+	staleSpaces map[string]struct{}
+	staleBiomes map[string]struct{}
+
 	spaces       map[string]space.Space
 	overrides    map[abi.EnvironmentRef]environment.Override
 	endpoints    map[string]*endpointState
 	secrets      map[string]grant.Secret
 	biomes       map[string]*biomeState
 	providers    map[abi.CapabilityRef]string // biome name, over all uploads: a ref is never taken over
-	grants       map[string]grant.Grant
+	grants       map[string]*grant.Grant      // not revoked
 	environments map[string]grant.EnvironmentGrant
 	installs     map[string]grant.Install
 	revoked      map[string]grant.Revocation
@@ -56,7 +70,10 @@ type uploadState struct {
 }
 
 func newState(dev bool, live *sessions) *state {
-	st := &state{environments: environment.BuiltIns(), orgs: map[string]*orgState{}, sessions: live}
+	st := &state{
+		environments: environment.BuiltIns(), orgs: map[string]*orgState{}, sessions: live, words: words{},
+		batch: new(trie.Batch), changed: map[string]struct{}{},
+	}
 	for i := range st.environments {
 		if st.environments[i].Waives {
 			st.environments[i].Available = dev
@@ -71,29 +88,29 @@ func (st *state) apply(rec any) error {
 	switch r := rec.(type) {
 	case Org:
 		st.orgs[r.ID] = newOrg(r)
-		return nil
+		return st.shard(r.ID, func(*orgState) error { return nil })
 	case limitsRecord:
 		return st.applyLimits(r)
 	case space.Space:
-		return st.within(r.Org, func(o *orgState) error { o.spaces[r.ID] = r; return nil })
+		return st.shard(r.Org, func(o *orgState) error { o.applySpace(r); return nil })
 	case environment.Override:
-		return st.within(r.Org, func(o *orgState) error { o.overrides[r.Environment] = r; return asError(r.Check()) })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyOverride(st.batch, r) })
 	case grant.Endpoint:
-		return st.within(r.Org, func(o *orgState) error { return o.applyEndpoint(r) })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyEndpoint(r) })
 	case grant.Secret:
-		return st.within(r.Org, func(o *orgState) error { o.secrets[r.Name] = r; return nil })
+		return st.shard(r.Org, func(o *orgState) error { o.applySecret(r); return nil })
 	case Upload:
-		return st.within(r.Org, func(o *orgState) error { return o.applyUpload(r) })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyUpload(r) })
 	case Biome:
-		return st.within(r.Org, func(o *orgState) error { return o.applyBiome(r) })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyBiome(r) })
 	case grant.Grant:
-		return st.within(r.Org, func(o *orgState) error { o.grants[r.ID] = r; return nil })
+		return st.shard(r.Org, func(o *orgState) error { o.applyGrant(st.batch, st.words.grant(r)); return nil })
 	case grant.EnvironmentGrant:
 		return st.within(r.Org, func(o *orgState) error { o.environments[r.ID] = r; return nil })
 	case grant.Install:
-		return st.within(r.Org, func(o *orgState) error { return o.applyInstall(r) })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyInstall(r) })
 	case grant.Revocation:
-		return st.within(r.Org, func(o *orgState) error { o.revoked[r.Grant] = r; return nil })
+		return st.shard(r.Org, func(o *orgState) error { o.applyRevocation(st.batch, r); return nil })
 	case session.Principal:
 		return st.within(r.Org, func(o *orgState) error { o.principals[r.ID] = r; return nil })
 	case session.Token:
@@ -108,9 +125,10 @@ func (st *state) apply(rec any) error {
 
 func newOrg(r Org) *orgState {
 	return &orgState{
-		record: r, spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{},
+		record: r, shard: gate.Org{ID: r.ID}, staleSpaces: map[string]struct{}{}, staleBiomes: map[string]struct{}{},
+		spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{},
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
-		providers: map[abi.CapabilityRef]string{}, grants: map[string]grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
+		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
 		installs: map[string]grant.Install{}, revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
 		tokens: map[string]session.Token{}, dead: map[string]tokenRevocation{},
 	}
@@ -124,20 +142,99 @@ func (st *state) within(org string, fn func(*orgState) error) error {
 	return fn(o)
 }
 
+// shard is [state.within] for what the gate sees something of.
+func (st *state) shard(org string, fn func(*orgState) error) error {
+	st.changed[org] = struct{}{}
+	return st.within(org, fn)
+}
+
 func (st *state) applyLimits(r limitsRecord) error {
-	for i := range st.environments {
-		e := &st.environments[i]
-		if e.Ref != r.Environment {
-			continue
-		}
-		l, err := environment.SetLimits(abi.DefaultLimits(), r.Limits)
-		if err != nil {
-			return err
-		}
-		e.Limits, e.Revision = l, r.Revision
-		return nil
+	i := slices.IndexFunc(st.environments, func(e environment.Environment) bool { return e.Ref == r.Environment })
+	if i < 0 {
+		return fmt.Errorf("there is no such environment")
 	}
-	return fmt.Errorf("there is no such environment")
+	l, err := environment.SetLimits(abi.DefaultLimits(), r.Limits)
+	if err != nil {
+		return err
+	}
+	st.environments = slices.Clone(st.environments)
+	st.environments[i].Limits, st.environments[i].Revision = l, r.Revision
+	return nil
+}
+
+// applySpace makes one space stale, or all of them when it was there before: those in it are
+// computed from it.
+func (o *orgState) applySpace(r space.Space) {
+	if _, there := o.spaces[r.ID]; there {
+		for id := range o.spaces {
+			o.staleSpaces[id] = struct{}{}
+		}
+	}
+	o.spaces[r.ID] = r
+	o.staleSpaces[r.ID] = struct{}{}
+}
+
+func (o *orgState) applyOverride(b *trie.Batch, r environment.Override) error {
+	o.overrides[r.Environment] = r
+	o.shard.Overrides = o.shard.Overrides.With(b, r.Environment, &r)
+	return asError(r.Check())
+}
+
+// applyGrant adds a grant to what its holder holds. One that was revoked ends what had expired
+// before it, as it did when it was made, and nothing else.
+func (o *orgState) applyGrant(b *trie.Batch, g *grant.Grant) {
+	h := gate.Holder{Subject: g.Subject, Capability: g.Capability}
+	held := o.shard.Grants.At(h).With(g)
+	if _, revoked := o.revoked[g.ID]; revoked {
+		held = held.Without(g.ID)
+	} else {
+		o.grants[g.ID] = g
+	}
+	o.hold(b, h, held)
+}
+
+func (o *orgState) hold(b *trie.Batch, h gate.Holder, held gate.Held) {
+	if len(held) == 0 {
+		o.shard.Grants = o.shard.Grants.Without(b, h)
+		return
+	}
+	o.shard.Grants = o.shard.Grants.With(b, h, held)
+}
+
+// applyRevocation ends a grant, an environment grant or an install grant.
+func (o *orgState) applyRevocation(b *trie.Batch, r grant.Revocation) {
+	o.revoked[r.Grant] = r
+	if g := o.grants[r.Grant]; g != nil {
+		delete(o.grants, r.Grant)
+		h := gate.Holder{Subject: g.Subject, Capability: g.Capability}
+		o.hold(b, h, o.shard.Grants.At(h).Without(g.ID))
+	}
+	if i, ok := o.installs[r.Grant]; ok {
+		o.staleBiomes[i.Biome] = struct{}{}
+	}
+}
+
+// applySecret makes the biomes stale that ask for the secret.
+func (o *orgState) applySecret(r grant.Secret) {
+	o.secrets[r.Name] = r
+	o.staleWhere(func(q *abi.Requires) bool { return needs(q.Secrets, r.Name) })
+}
+
+// staleWhere makes the biomes stale of which some version requires something: what an install
+// grant keeps is part of that.
+func (o *orgState) staleWhere(requires func(*abi.Requires) bool) {
+	for name, b := range o.biomes {
+		for _, u := range b.uploads {
+			if requires(&u.manifest.Requires) {
+				o.staleBiomes[name] = struct{}{}
+				break
+			}
+		}
+	}
+}
+
+func needs(list []abi.Need, name string) bool {
+	return slices.ContainsFunc(list, func(n abi.Need) bool { return n.Name == name })
 }
 
 func (o *orgState) applyEndpoint(r grant.Endpoint) error {
@@ -150,6 +247,7 @@ func (o *orgState) applyEndpoint(r grant.Endpoint) error {
 		e.compiled = compiled
 	}
 	o.endpoints[r.Name] = e
+	o.staleWhere(func(q *abi.Requires) bool { return needs(q.Endpoints, r.Name) })
 	return nil
 }
 
@@ -169,6 +267,7 @@ func (o *orgState) applyUpload(r Upload) error {
 		o.providers[m.Provides[i].Ref] = r.Biome
 	}
 	b.uploads[r.Digest] = u
+	o.staleBiomes[r.Biome] = struct{}{}
 	return nil
 }
 
@@ -178,6 +277,7 @@ func (o *orgState) applyBiome(r Biome) error {
 		return fmt.Errorf("its newest upload is not there")
 	}
 	b.record = r
+	o.staleBiomes[r.Name] = struct{}{}
 	return nil
 }
 
@@ -187,6 +287,7 @@ func (o *orgState) applyInstall(r grant.Install) error {
 		return fmt.Errorf("the upload it is bound to is not there")
 	}
 	o.installs[r.ID] = r
+	o.staleBiomes[r.Biome] = struct{}{}
 	if last, ok := o.installs[b.install]; !ok || r.Revision > last.Revision {
 		b.install = r.ID
 	}

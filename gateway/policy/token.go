@@ -6,6 +6,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/gateway/store"
 )
 
 // How long a principal's token lasts unless it says so, and at most.
@@ -87,14 +88,11 @@ func (s *Service) RevokeToken(ctx context.Context, p session.Principal, org, id 
 	})
 }
 
-// Tokens lists an organisation's tokens by age, without anything of their text.
-func (s *Service) Tokens(p session.Principal, org string) (out []TokenStatus, err error) {
-	err = s.read(p, OpReadGuarded, org, func(_ *state, o *orgState) error {
-		for _, t := range sorted(o.tokens) {
-			_, dead := o.dead[t.ID]
-			out = append(out, status(t, o.principals[t.Principal].Role, dead))
-		}
-		return nil
+// Tokens lists an organisation's tokens, without anything of their text.
+func (s *Service) Tokens(ctx context.Context, p session.Principal, org string, cut Cut) (Page[TokenStatus], error) {
+	return listing(ctx, s, p, OpReadGuarded, "token", org, cut, func(tx store.Tx, t *session.Token) (TokenStatus, bool, error) {
+		dead, err := lookup[tokenRevocation](tx, keyOf(tokenRevocation{Org: org, Token: t.ID}))
+		who, _ := s.principal(org, t.Principal)
+		return status(*t, who.Role, dead != nil), true, err
 	})
-	return out, err
 }

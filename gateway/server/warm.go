@@ -48,8 +48,8 @@ func (w *warmer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-w.kick:
-			for id, org := range w.policy.Snapshot().Orgs {
-				for _, b := range org.Biomes {
+			for id, org := range w.policy.Snapshot().Orgs.All() {
+				for _, b := range org.Biomes.All() {
 					for _, a := range []*gate.Admission{b.Newest, b.Installed} {
 						if a == nil || b.Disabled || warmed[[2]string{id, a.Digest}] || len(warmed) >= maxWarm {
 							continue
