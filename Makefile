@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/store/... ./host/boundary/... ./host/files/... ./host/network/... ./host/vault/...
 
-.PHONY: help build biomes demo run test race check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
+.PHONY: help build biomes demo run test race codes check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ ifeq ($(HAVE_CC),yes)
 else
 	@echo "SKIPPED: the race detector needs a C compiler, and there is none on this machine"
 endif
+
+CODES := $(abspath $(BIN))/codes.txt
+codes: ## print each code of the catalogue with the test that reaches it over a real server; fails when one has none
+	@mkdir -p $(BIN); rm -f $(CODES)
+	@ECOTONE_CODES=$(CODES) $(GO) test -count=1 -timeout 30m ./gateway/servertest >$(CODES).log 2>&1 || { tail -n 50 $(CODES).log; test ! -s $(CODES) || grep -E ' none$$' $(CODES); exit 1; }
+	@cat $(CODES)
 
 check: ## everything CI checks beside the tests; ends by failing on a dirty tree
 	$(GO) vet ./...

@@ -63,6 +63,8 @@ type Options struct {
 	Store func(store.Store) store.Store
 	// Catalogue wraps the catalogue; nil leaves it as it is. Tests stop and slow it here.
 	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
+	// Ledger wraps the ledger of what sessions have read; nil leaves it as it is. Tests break it here.
+	Ledger func(files.Ledger) files.Ledger
 	// Resolver replaces the network's name resolution; nil asks the system. For tests.
 	Resolver network.Resolver
 	// DiskFree says how many bytes are free below a directory; nil asks the system. For tests: a
@@ -266,7 +268,11 @@ func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Ser
 		AllowLoopback: s.o.EgressLoopback, Listeners: s.addresses, Resolver: s.o.Resolver, Secrets: secrets,
 	})
 	s.closing(func() error { client.Close(); return nil })
-	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(s.store))
+	ledger := files.NewLedger(0, 0)
+	if s.o.Ledger != nil {
+		ledger = s.o.Ledger(ledger)
+	}
+	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(s.store), files.WithLedger(ledger))
 	if err != nil {
 		return boundary.Services{}, nil, err
 	}

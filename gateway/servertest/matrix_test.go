@@ -10,7 +10,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) { servertest.MainOfAllCodes(m) }
 
 // threeReaches uploads one biome whose capabilities differ in their declared reach, and lets
 // user:alice do everything with it everywhere.

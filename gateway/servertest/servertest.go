@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,6 +33,30 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// MainOfAllCodes is [Main] for the tests that together reach each code of the catalogue: a whole run
+// that reaches less fails, though each of its tests passes.
+func MainOfAllCodes(m *testing.M) {
+	compile.RunIfChild()
+	status := m.Run()
+	if whole() && status == 0 {
+		if err := settleCodes(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+
+// whole reports whether all tests were asked for.
+func whole() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list"} {
+		if f := flag.Lookup(name); f == nil || f.Value.String() != "" {
+			return false
+		}
+	}
+	return !testing.Short()
+}
+
 // Gateway is a running gateway, in the process of the test.
 type Gateway struct {
 	T         testing.TB
@@ -47,24 +72,21 @@ type Gateway struct {
 
 	cancel context.CancelFunc
 	done   chan error
+	seen   *sightings
 }
 
 // Start opens a gateway in a new directory, or in the one an option names, and stops it when
 // the test ends.
 func Start(t testing.TB, options ...func(*server.Options)) *Gateway {
 	t.Helper()
-	g := &Gateway{T: t, Log: &bytes.Buffer{}, done: make(chan error, 1)}
-	o := server.Options{
-		Dir: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		Limits: abi.DefaultLimits(), DrainTimeout: 5 * time.Second, Log: slog.New(slog.NewJSONHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Catalogue: func(c catalogue.Catalogue) catalogue.Catalogue {
+	g := &Gateway{T: t, Log: &bytes.Buffer{}, done: make(chan error, 1), seen: watch(t)}
+	o := defaults(t, append([]func(*server.Options){func(o *server.Options) {
+		o.Log = slog.New(slog.NewJSONHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.Catalogue = func(c catalogue.Catalogue) catalogue.Catalogue {
 			g.Catalogue = catalogue.NewSwitch(c)
 			return g.Catalogue
-		},
-	}
-	for _, f := range options {
-		f(&o)
-	}
+		}
+	}}, options...))
 	g.Dir = o.Dir
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := server.Open(ctx, o)
@@ -84,6 +106,18 @@ func Start(t testing.TB, options ...func(*server.Options)) *Gateway {
 	}
 	t.Cleanup(g.Stop)
 	return g
+}
+
+// defaults are the options of a gateway in a new directory, changed by those that are given.
+func defaults(t testing.TB, options []func(*server.Options)) server.Options {
+	o := server.Options{
+		Dir: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
+		Limits: abi.DefaultLimits(), DrainTimeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range options {
+		f(&o)
+	}
+	return o
 }
 
 type readyWriter chan struct{}
@@ -209,6 +243,7 @@ func (g *Gateway) Do(method, url, token string, body any, header ...string) Resp
 	}
 	r := Response{g.T, res.StatusCode, res.Header, out}
 	r.checkProblem(method + " " + url)
+	g.seen.read(req.URL.Path, r)
 	return r
 }
 

@@ -1,0 +1,413 @@
+package servertest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/server"
+	"github.com/ecotone-dev/ecotone/gateway/servertest"
+	"github.com/ecotone-dev/ecotone/gateway/store"
+	"github.com/ecotone-dev/ecotone/host/files"
+	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
+)
+
+// Codes that no other test of a whole server reaches. TestMain fails when a code of the catalogue is
+// left (X47).
+
+// linesOf are the codes of the calls to a host function in an invocation's receipt, in order.
+func linesOf(g *servertest.Gateway, r servertest.Response, function string) []abi.Code {
+	g.T.Helper()
+	var out []abi.Code
+	if e := row(g, r).Ended; e != nil {
+		for _, l := range e.Lines {
+			if l.Function == function {
+				out = append(out, l.Code)
+			}
+		}
+	}
+	return out
+}
+
+// M1 to M7: each way in which a file operation is refused has a code of its own in the receipt.
+func TestCodesOfFiles(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	create, mkdir := do("file_create", "a", "aa aa"), do("file_create", "d/e", "1")
+	cases := []struct {
+		name  string
+		steps []step
+		want  abi.Code
+	}{
+		{"outside", []step{do("file_read", "../a", 0, 10)}, abi.CodePathInvalid},
+		{"unread", []step{create, do("file_copy", "a", "b"), do("file_write", "b", "x")}, abi.CodeReadRequired},
+		{"full", []step{mkdir, do("file_remove", "d")}, abi.CodeDirectoryNotEmpty},
+		{"directory", []step{mkdir, do("file_copy", "d", "c")}, abi.CodeNotRegular},
+		{"nowhere", []step{create, do("file_edit", "a", "zz", "b", 0)}, abi.CodeEditNoMatch},
+		{"twice", []step{create, do("file_edit", "a", "aa", "b", 0)}, abi.CodeEditAmbiguous},
+		{"nothing", []step{create, do("file_edit", "a", "", "b", 0)}, abi.CodeEditEmpty},
+		{"same", []step{create, do("file_edit", "a", "aa aa", "aa aa", 0)}, abi.CodeEditIdentical},
+		{"pattern", []step{do("file_grep", "(", "**", 10)}, abi.CodePatternInvalid},
+	}
+	var actions []action
+	for _, c := range cases {
+		actions = append(actions, action{ref: "codes:" + c.name + ".do@1", reach: abi.ReachOwner, steps: c.steps})
+	}
+	admit(g, "codes", script("codes", nil, actions...), []string{"project"}, nil)
+	for i, c := range cases {
+		s := g.Open("user:alice", "project", map[string]any{"files": true})
+		r := s.Invoke(actions[i].ref, none)
+		if got, want := errno(r), c.want.Errno(); got != want {
+			t.Errorf("%s: errno %d, not %d", c.name, got, want)
+		}
+		last := c.steps[len(c.steps)-1].call
+		if got := linesOf(g, r, last); len(got) == 0 || got[len(got)-1] != c.want {
+			t.Errorf("%s: the receipt says %q of %s", c.name, got, last)
+		}
+	}
+}
+
+// M7: what was removed behind the gateway's back is not "changed".
+func TestCodeDeletedSinceRead(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	admit(g, "gone", script("gone", nil,
+		action{ref: "gone:a.make@1", reach: abi.ReachOwner, steps: []step{do("file_create", "a", "aa")}},
+		action{ref: "gone:a.edit@1", reach: abi.ReachOwner, steps: []step{do("file_edit", "a", "aa", "b", 0)}},
+	), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", map[string]any{"files": true})
+	if got := errno(s.Invoke("gone:a.make@1", none)); got != 0 {
+		t.Fatalf("errno %d", got)
+	}
+	if err := os.Remove(filepath.Join(g.Dir, "workspaces", s.Workspace, "a")); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Invoke("gone:a.edit@1", none)
+	if got := linesOf(g, r, "file_edit"); errno(r) != abi.EDELETED || !slices.Equal(got, []abi.Code{abi.CodeDeletedSinceRead}) {
+		t.Errorf("%s, %q", r.Body, got)
+	}
+}
+
+// forgetful is a ledger that can be made unable to answer.
+type forgetful struct {
+	files.Ledger
+	broken atomic.Bool
+}
+
+func (l *forgetful) Lookup(r files.Reader, path string) (string, files.Outcome) {
+	if l.broken.Load() {
+		return "", files.Unavailable
+	}
+	return l.Ledger.Lookup(r, path)
+}
+
+// M10: a ledger that cannot answer is not one that says "never read": nothing is written, and it is
+// written again once the ledger answers.
+func TestCodeLedgerUnavailable(t *testing.T) {
+	t.Parallel()
+	ledger := &forgetful{}
+	g := servertest.Start(t, func(o *server.Options) {
+		o.Ledger = func(l files.Ledger) files.Ledger { ledger.Ledger = l; return ledger }
+	})
+	admit(g, "led", script("led", nil,
+		action{ref: "led:a.make@1", reach: abi.ReachOwner, steps: []step{do("file_create", "a", "1")}},
+		action{ref: "led:a.write@1", reach: abi.ReachOwner, steps: []step{do("file_write", "a", "2")}},
+	), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", map[string]any{"files": true})
+	path := filepath.Join(g.Dir, "workspaces", s.Workspace, "a")
+	holds := func(want string) {
+		t.Helper()
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("the file is %q, %v", got, err)
+		}
+	}
+	if got := errno(s.Invoke("led:a.make@1", none)); got != 0 {
+		t.Fatalf("errno %d", got)
+	}
+	ledger.broken.Store(true)
+	r := s.Invoke("led:a.write@1", none)
+	if got := linesOf(g, r, "file_write"); errno(r) != abi.EUNAVAIL || !slices.Equal(got, []abi.Code{abi.CodeLedgerUnavailable}) {
+		t.Errorf("%s, %q", r.Body, got)
+	}
+	holds("1")
+	ledger.broken.Store(false)
+	if got := errno(s.Invoke("led:a.write@1", none)); got != 0 {
+		t.Errorf("afterwards: errno %d", got)
+	}
+	holds("2")
+}
+
+// M58: a store that fails under a host call is an error inside, which the guest is told nothing of.
+func TestCodeInternal(t *testing.T) {
+	t.Parallel()
+	disk := &broken{}
+	g := servertest.Start(t, func(o *server.Options) {
+		o.Store = func(s store.Store) store.Store { disk.Store = s; return disk }
+	})
+	admit(g, "inside", script("inside", nil, action{ref: "inside:k.get@1", reach: abi.ReachOwner, steps: []step{do("kv_get", "k")}}), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", nil)
+	disk.now.Store(true)
+	r := s.Invoke("inside:k.get@1", none)
+	if got := linesOf(g, r, "kv_get"); errno(r) != abi.EINTERNAL || !slices.Equal(got, []abi.Code{abi.CodeInternal}) {
+		t.Errorf("%s, %q", r.Body, got)
+	}
+	disk.now.Store(false)
+	if got := errno(s.Invoke("inside:k.get@1", none)); got != abi.ENOENT {
+		t.Errorf("afterwards: errno %d", got)
+	}
+}
+
+// M59, S15, S16: each way in which a request is refused or fails has a code of its own in the receipt.
+func TestCodesOfRequests(t *testing.T) {
+	t.Parallel()
+	const value = "a-secret-that-comes-back-0001"
+	var hits atomic.Int64
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hits.Add(1)
+		_, _ = w.Write([]byte(r.Header.Get("Authorization")))
+	}))
+	defer origin.Close()
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := "http://" + nobody.Addr().String()
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g := servertest.Start(t, func(o *server.Options) { o.EgressLoopback = true })
+	endpoint(g, "origin", origin.URL, nil)
+	endpoint(g, "closed", closed, nil)
+	putSecret(g, "token", value)
+	g.Control("PUT", "/v1/environments/app", map[string]any{"limits": map[string]int64{"httpBytes": 1024}}, "If-Match",
+		g.Control("GET", "/v1/environments/app", nil).Want(200).Header.Get("ETag")).Want(200)
+	fetch := func(doc, body string) []step { return []step{do("http_fetch", doc, body)} }
+	get := func(url, more string) []step { return fetch(`{"method":"GET","url":"`+url+`"`+more+`}`, "") }
+	cases := []struct {
+		name  string
+		steps []step
+		want  abi.Code
+		ends  bool // the invocation, too
+	}{
+		{"fine", get(origin.URL+"/", ""), "", false},
+		{"url", get("/relative", ""), abi.CodeURLInvalid, false},
+		{"header", get(origin.URL+"/", `,"headers":{"Host":"evil.test"}`), abi.CodeHeaderRefused, false},
+		{"large", fetch(`{"method":"POST","url":"`+origin.URL+`/"}`, strings.Repeat("x", 1025)), abi.CodeRequestTooLarge, false},
+		{"closed", get(closed+"/", ""), abi.CodeUpstreamFailed, false},
+		{"echo", get(origin.URL+"/", `,"secret":"token"`), abi.CodeSecretEchoed, true},
+	}
+	var actions []action
+	for _, c := range cases {
+		actions = append(actions, action{ref: "req:" + c.name + ".do@1", reach: abi.ReachIntegration, steps: c.steps})
+	}
+	admit(g, "req", script("req", func(m *abi.Manifest) {
+		m.Requires.Endpoints = []abi.Need{{Name: "origin", Why: "test"}, {Name: "closed", Why: "test"}}
+		m.Requires.Secrets = []abi.Need{{Name: "token", Why: "test"}}
+	}, actions...), []string{"app"}, map[string]any{"endpoints": []string{"origin", "closed"}, "secrets": []string{"token"}})
+	s := g.Open("user:alice", "app", nil)
+	for i, c := range cases {
+		r := s.Invoke(actions[i].ref, none)
+		if c.ends {
+			r.Refused(c.want)
+		} else if got := errno(r); c.want != "" && got != c.want.Errno() || c.want == "" && got != 0 {
+			t.Errorf("%s: errno %d", c.name, got)
+		}
+		if got := linesOf(g, r, "http_fetch"); !slices.Equal(got, []abi.Code{c.want}) {
+			t.Errorf("%s: the receipt says %q", c.name, got)
+		}
+		if strings.Contains(string(r.Body), value) {
+			t.Errorf("%s: the secret is in the answer", c.name)
+		}
+	}
+	if hits.Load() != 2 {
+		t.Errorf("the origin saw %d requests, not two", hits.Load())
+	}
+}
+
+// S4, X32: a chain of capabilities ends at the depth limit, and never comes back to itself.
+func TestCodesOfChains(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	g.Control("PUT", "/v1/environments/app", map[string]any{"limits": map[string]int64{"childDepth": 1}}, "If-Match",
+		g.Control("GET", "/v1/environments/app", nil).Want(200).Header.Get("ETag")).Want(200)
+	calls := func(ref string) []step { return []step{do("capability_invoke", ref, "{}")} }
+	refs := []abi.CapabilityRef{"chain:one.do@1", "chain:two.do@1", "chain:three.do@1"}
+	module := script("chain", requires(refs...),
+		action{ref: "chain:one.do@1", reach: abi.ReachOwner, steps: calls("chain:two.do@1")},
+		action{ref: "chain:two.do@1", reach: abi.ReachOwner, steps: calls("chain:three.do@1")},
+		action{ref: "chain:three.do@1", reach: abi.ReachOwner, steps: calls("chain:one.do@1")},
+	)
+	admit(g, "chain", module, []string{"app", "project"}, map[string]any{"calls": refs})
+	for environment, want := range map[string][]abi.Code{
+		"app":     {"", abi.CodeChildDepth},     // two is reached, three is one too deep
+		"project": {"", "", abi.CodeChildCycle}, // three would call one again
+	} {
+		r := g.Open("user:alice", environment, nil).Invoke("chain:one.do@1", none).Want(200)
+		id := r.Header.Get("Ecotone-Invocation")
+		for depth, code := range want {
+			at := rowByID(g, id)
+			got, made := at.lineCode("capability_invoke")
+			if !made || got != code {
+				t.Errorf("%s, depth %d: the receipt says %q, not %q", environment, depth, got, code)
+			}
+			var page struct{ Items []auditRow }
+			g.Control("GET", "/v1/audit?parent="+id, nil).Want(200).JSON(&page)
+			if last := depth == len(want)-1; last != (len(page.Items) == 0) {
+				t.Fatalf("%s, depth %d: %d children", environment, depth, len(page.Items))
+			} else if !last {
+				id = page.Items[0].ID
+			}
+		}
+	}
+}
+
+// A disabled biome is not invoked, however much was granted, and is again once it is enabled.
+func TestCodeBiomeDisabled(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	admit(g, "off", script("off", nil, action{ref: "off:a.do@1", reach: abi.ReachOwner}), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", nil)
+	g.Control("POST", "/v1/biomes/off/disable", nil, "If-Match", g.Control("GET", "/v1/biomes/off", nil).Want(200).Header.Get("ETag")).Want(200)
+	if n := started(g, func() { s.Invoke("off:a.do@1", none).Refused(abi.CodeBiomeDisabled) }); n != 0 {
+		t.Errorf("%d guests were started", n)
+	}
+	g.Control("POST", "/v1/biomes/off/enable", nil, "If-Match", g.Control("GET", "/v1/biomes/off", nil).Want(200).Header.Get("ETag")).Want(200)
+	s.Invoke("off:a.do@1", none).Want(200)
+}
+
+// S10: a schema that is none, or that refers outside itself, is refused at upload.
+func TestCodeSchemaInvalid(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	for _, schema := range []string{`{"type":"nonsense"}`, `{"$ref":"https://schemas.test/x"}`, `{"pattern":"("}`} {
+		module := script("odd", nil, action{ref: "odd:a.do@1", reach: abi.ReachOwner, shape: func(d *abi.Descriptor) { d.InputSchema = json.RawMessage(schema) }})
+		r := g.Upload(module).Refused(abi.CodeModuleRefused)
+		if !slices.ContainsFunc(problems(t, r), func(p uploadProblem) bool { return p.Code == abi.CodeSchemaInvalid }) {
+			t.Errorf("%s: %s", schema, r.Body)
+		}
+	}
+}
+
+// S14: without a compiled form nothing is invoked and the server compiles nothing itself; while the
+// original is missing it stays so.
+func TestCodeImageNotReady(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	admit(g, "cold", script("cold", nil, action{ref: "cold:a.do@1", reach: abi.ReachOwner}), []string{"project"}, nil)
+	s := g.Open("user:alice", "project", nil)
+	s.Invoke("cold:a.do@1", none).Want(200)
+	g.Stop()
+	for path := range contents(t, filepath.Join(g.Dir, "cache")) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	originals, err := filepath.Glob(filepath.Join(g.Dir, "modules", "*.wasm"))
+	if err != nil || len(originals) != 1 {
+		t.Fatalf("the originals are %v, %v", originals, err)
+	}
+	if err := os.Rename(originals[0], originals[0]+".away"); err != nil {
+		t.Fatal(err)
+	}
+	g = servertest.Start(t, servertest.In(g.Dir))
+	s.G = g
+	if n := started(g, func() { s.Invoke("cold:a.do@1", none).Refused(abi.CodeImageNotReady) }); n != 0 {
+		t.Errorf("%d guests were started", n)
+	}
+	if err := os.Rename(originals[0]+".away", originals[0]); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		r := s.Invoke("cold:a.do@1", none)
+		if r.Status == 200 {
+			return
+		}
+		if r.Refused(abi.CodeImageNotReady); time.Now().After(deadline) {
+			t.Fatal("the compiled form is not made again")
+		}
+	}
+}
+
+// M49
+func TestCodeSchemaUnsupported(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	g.Stop()
+	if err := os.WriteFile(filepath.Join(g.Dir, "SCHEMA"), []byte(`{"schema":1000,"dev":false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	servertest.DoesNotOpen(t, abi.CodeSchemaUnsupported, servertest.In(g.Dir))
+}
+
+// S14: a compile child that ends without an answer is a refused upload and nothing else. The test is
+// not parallel: the child it ends is the only one there is.
+func TestCodeCompileFailed(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("children are found in /proc")
+	}
+	g := servertest.Start(t)
+	heavy := w.New()
+	conditionals(heavy)
+	heavy.Capability("run")
+	heavy.Memory(1).ExportMemory().Manifest(w.Manifest("heavy", w.Provide("test:heavy.do@1", "run", abi.ReachOwner)))
+	answered := make(chan servertest.Response, 1)
+	go func() { answered <- g.Upload(heavy.Bytes()) }()
+	for {
+		if pid := child(t); pid != 0 {
+			if err := syscall.Kill(pid, syscall.SIGABRT); err != nil && err != syscall.ESRCH {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case r := <-answered:
+			r.Refused(abi.CodeModuleRefused)
+			if p := problems(t, r); len(p) != 1 || p[0].Code != abi.CodeCompileFailed {
+				t.Errorf("%s", r.Body)
+			}
+			g.Upload(padded(1)).Want(201)
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// child is the compile child of this process, or 0.
+func child(t *testing.T) int {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		dir := filepath.Dir(path)
+		line, err := os.ReadFile(path)
+		if err != nil || !bytes.HasPrefix(line, []byte("ecotone-compile\x00")) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(dir, "stat")) // pid (name) state parent …
+		if err != nil {
+			continue
+		}
+		after := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(after) > 1 && after[1] == strconv.Itoa(os.Getpid()) {
+			pid, err := strconv.Atoi(filepath.Base(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	return 0
+}
