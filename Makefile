@@ -56,7 +56,15 @@ check: ## everything CI checks beside the tests; ends by failing on a dirty tree
 	$(GO) run ./testdata/hostile/gen -check
 	$(GO) mod verify >/dev/null
 	$(GO) mod tidy -diff
+	@$(MAKE) --no-print-directory check-benchmarks
 	@if [ -n "$$(git status --porcelain)" ]; then echo "the tree is dirty:"; git status --short; exit 1; fi
+
+# benchmarks/ is a Go module of its own. Without cgo its tests need no C compiler: wasmtime-go is left out.
+check-benchmarks:
+	cd benchmarks && CGO_ENABLED=0 $(GO) vet ./...
+	cd benchmarks && $(GO) tool -modfile=../.ci/tools/go.mod staticcheck ./...
+	cd benchmarks && $(GO) mod verify >/dev/null && $(GO) mod tidy -diff
+	cd benchmarks && CGO_ENABLED=0 $(GO) test -timeout 10m ./...
 
 fmt: ## format all Go files
 	$(TOOLS) gofumpt -w $$(git ls-files '*.go')
@@ -90,9 +98,9 @@ endif
 	cd benchmarks && CGO_ENABLED=$(BENCH_CGO) $(GO) build $(BENCH_FLAGS) -o $(BENCH) .
 	cd benchmarks && $(BENCH) -prepare
 
-BENCH_OUT ?= results
-bench: benchbin ## measure the hot path beside its peers; QUICK=1 for less than a minute
-	cd benchmarks && $(BENCH) -out $(BENCH_OUT) $(if $(QUICK),-quick)
+bench: benchbin ## measure the hot path beside its peers, and publish it; QUICK=1 for less than a minute
+	cd benchmarks && $(BENCH) $(if $(BENCH_OUT),-out $(BENCH_OUT)) $(if $(QUICK),-quick)
+	$(if $(QUICK)$(BENCH_OUT),,cd benchmarks && $(BENCH) -publish)
 
 SOAK ?= 10m
 soak: benchbin ## mixed good and hostile load for SOAK, then see that nothing has grown

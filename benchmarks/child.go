@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -37,42 +39,57 @@ type stats struct {
 }
 
 func child(kind string, args []string) error {
+	signal.Ignore(os.Interrupt) // a terminal's goes to everyone; the parent ends its children in order
 	flags := flag.NewFlagSet(kind, flag.ContinueOnError)
 	dir := flags.String("dir", "", "data directory")
+	mode := flags.String("audit", "", "what an answered invocation survives; \"\" is the default")
+	step := flags.String("step", "", "how much is switched on")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	switch kind {
 	case "echo":
 		return childEcho()
+	case "step":
+		return childStep(*step, *dir)
 	case "gateway":
-		return childGateway(*dir)
+		return childGateway(*dir, *mode)
 	}
 	return fmt.Errorf("no such child: %s", kind)
 }
 
 // childEcho is the least a fasthttp server can do with a request.
 func childEcho() error {
+	return serveHandler(func(c *fasthttp.RequestCtx) { c.SetBody(c.PostBody()) })
+}
+
+// serveHandler serves until standard input ends.
+func serveHandler(h fasthttp.RequestHandler) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	s := &fasthttp.Server{NoDefaultServerHeader: true, Handler: func(c *fasthttp.RequestCtx) { c.SetBody(c.PostBody()) }}
+	s := &fasthttp.Server{NoDefaultServerHeader: true, CloseOnShutdown: true, MaxRequestBodySize: 8 << 20, Handler: h}
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(ln) }()
 	fmt.Printf("{\"event\":\"ready\",\"invoke\":\"http://%s\"}\n", ln.Addr())
 	answer()
-	return s.Shutdown()
+	return errors.Join(s.Shutdown(), <-failed)
 }
 
-func childGateway(dir string) error {
+// childGateway is the gateway as it is shipped, in the process of the benchmark's binary.
+func childGateway(dir, mode string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s, err := server.Open(ctx, server.Options{
+	o := server.Options{
 		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		Limits: abi.DefaultLimits(), DrainTimeout: 3 * time.Second,
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
+	}
+	if err := setMode(&o, mode); err != nil {
+		return err
+	}
+	s, err := server.Open(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ecotone-dev/ecotone/benchmarks/peer"
 	"github.com/ecotone-dev/ecotone/benchmarks/report"
-	"github.com/ecotone-dev/ecotone/host/boundary"
 )
 
 // Names of the contenders, as rows and plots have them.
@@ -31,15 +28,6 @@ const (
 	groupFresh = "Fresh state per invocation: "
 	nameWithin = "this host against wazero reused, state kept, no deadline"
 )
-
-// jsonTargets judge the rows of the Go + JSON guest.
-var jsonTargets = map[string]*report.Target{
-	nameWazeroNew:    {Better: report.AtLeast, Bound: 100},
-	nameExtismNew:    {Better: report.AtLeast, Bound: 100},
-	nameWtNew:        {Better: report.AtLeast, Bound: 100},
-	nameWazeroChecks: {Better: report.AtLeast, Bound: 2},
-	nameWithin:       {Better: report.AtMost, Bound: 1.6},
-}
 
 type entrant struct {
 	name string
@@ -119,12 +107,6 @@ func (h *hosts) lineUp(ctx context.Context, g *peer.Guest) (list []entrant, err 
 	return list, err
 }
 
-// metered reports whether invocations of this build are charged fuel.
-func metered() bool {
-	_, ok := reflect.TypeFor[boundary.Receipt]().FieldByName("Fuel")
-	return ok
-}
-
 func measureFresh(ctx context.Context, b *bench) error {
 	ours, err := peer.NewHost(ctx, filepath.Join(b.dir, "host"))
 	if err != nil {
@@ -142,12 +124,7 @@ func measureFresh(ctx context.Context, b *bench) error {
 	for _, g := range b.built.all() {
 		h := compiled[&g.Ecotone[0]]
 		if h == nil {
-			if h, err = compileAll(ctx, ours, g); errors.Is(err, errLate) {
-				for _, name := range []string{nameWazeroNew, nameExtismNew, nameWtNew, nameWazeroChecks, nameWithin} {
-					b.Add(report.Row{Group: groupFresh + b.built.json.Name, Name: name, Target: jsonTargets[name], Status: report.FullOnly})
-				}
-				return err
-			} else if err != nil {
+			if h, err = compileAll(ctx, ours, g); err != nil {
 				return fmt.Errorf("%s: %w", g.Name, err)
 			}
 			compiled[&g.Ecotone[0]] = h
@@ -157,7 +134,7 @@ func measureFresh(ctx context.Context, b *bench) error {
 		}
 		groups = append(groups, g.Name)
 	}
-	b.Plot("fresh.svg", "Time for one call, by guest and host", report.Bars("Time for one call (log scale); grey: peers, “reused” keeps state between callers", groups, bars))
+	b.Plot("fresh.svg", "Time for one call, by guest and host", report.Bars("Time for one call, log scale; “reused” keeps state between callers", groups, bars))
 	return nil
 }
 
@@ -183,41 +160,30 @@ func freshGuest(ctx context.Context, b *bench, h *hosts, g *peer.Guest, bars map
 		t := &timed{name: e.name, run: loop(func() error { _, err := e.c.Call(checkable, g.Input); return err })}
 		all, by[e.name] = append(all, t), t
 	}
-	if err := alternate(ctx, pick(b, 5, 15), pick(b, 20*time.Millisecond, 200*time.Millisecond), all...); err != nil {
+	if err := alternate(ctx, pick(b, 6, 15), pick(b, 20*time.Millisecond, 200*time.Millisecond), all...); err != nil {
 		return err
 	}
 	ours := by[nameOurs]
 	group := groupFresh + g.Name
-	first := report.Row{Group: group, Name: nameOurs, Value: ours.median(), Unit: "ns"}
-	if !metered() {
-		first.Note = "This build does not meter guests yet: it runs under the engine's context checks."
-	}
-	b.Add(first)
 	targets := map[string]*report.Target{}
 	if g == b.built.json {
 		targets = jsonTargets
 	}
 	for _, t := range all {
 		bars[g.Name] = append(bars[g.Name], report.Bar{Name: shorten(t.name), Value: t.median(), Ours: t.name == nameOurs})
-		if t.name != nameOurs {
-			b.Add(report.Row{
-				Group: group, Name: t.name, Value: t.median(), Unit: "ns",
-				Reference: "this host", Ratio: t.over(ours), Reads: "times the time of", Target: targets[t.name],
-			})
+		row := t.row(group)
+		if t != ours {
+			row = row.Against("this host", "times the time of", t.ratios(ours)).Aim(targets[t.name])
 		}
+		b.Add(row)
 	}
 	if peer.WasmtimeMissing != "" {
 		for _, name := range []string{nameWtNew, nameWtReused} {
-			b.Add(report.Row{Group: group, Name: name, Target: targets[name], Status: report.Skipped, Note: "wasmtime-go: " + peer.WasmtimeMissing})
+			b.Add(report.Unmeasured(group, name, report.Skipped, "wasmtime-go: "+peer.WasmtimeMissing).Aim(targets[name]))
 		}
 	}
-	within := report.Row{
-		Group: group, Name: nameWithin, Value: ours.median(), Unit: "ns",
-		Reference: "wazero reused, no deadline", Ratio: ours.over(by[nameWazeroPlain]), Reads: "times the time of",
-	}
-	if g == b.built.json {
-		within.Target = jsonTargets[nameWithin]
-	}
+	within := ours.row(group).Against("wazero reused, no deadline", "times the time of", ours.ratios(by[nameWazeroPlain])).Aim(targets[nameWithin])
+	within.Name = nameWithin
 	b.Add(within)
 	return nil
 }

@@ -60,6 +60,8 @@ func serve(ctx context.Context, kind string, args ...string) (*serving, error) {
 		return nil, err
 	}
 	s := &serving{cmd: exec.CommandContext(ctx, self, append([]string{"child", kind}, args...)...)}
+	// Its standard input ends a child; what does not end in time is killed.
+	s.cmd.Cancel, s.cmd.WaitDelay = func() error { return s.stdin.Close() }, 10*time.Second
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -117,8 +119,9 @@ type gateway struct {
 	operator string
 }
 
-func startGateway(ctx context.Context, dir string) (*gateway, error) {
-	s, err := serve(ctx, "gateway", "-dir", dir)
+// startGateway starts a gateway on a directory; what more it is told are flags of the child.
+func startGateway(ctx context.Context, dir string, args ...string) (*gateway, error) {
+	s, err := serve(ctx, "gateway", append([]string{"-dir", dir}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -227,4 +230,17 @@ func drive(ctx context.Context, p load.Plan) (*load.Result, error) {
 		return nil, fmt.Errorf("%d answers, %d of them not 200: %v", len(r.Latency), r.Bad(), r.Status)
 	}
 	return r, nil
+}
+
+// costs drives like drive, and says too how much processor time of the server a request took.
+func (s *serving) costs(ctx context.Context, p load.Plan) (r *load.Result, cpu float64, err error) {
+	before, err := s.ask("stats")
+	if err != nil {
+		return nil, 0, err
+	}
+	if r, err = drive(ctx, p); err != nil {
+		return nil, 0, err
+	}
+	after, err := s.ask("stats")
+	return r, float64(after.CPU-before.CPU) / float64(len(r.Latency)), err
 }

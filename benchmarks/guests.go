@@ -69,10 +69,9 @@ func loadGuests(dir string) (*built, error) {
 	}
 	list, _ := json.Marshal(map[string]any{"items": items})
 	work := []byte(`{"n":65536}`)
-	echo := []byte(`{"message":"hello, biome","n":42}`)
 	b := &built{kernels: kernels}
 	b.json = &peer.Guest{Name: "Go + JSON", Export: "sum", Ecotone: ours, Extism: extism, Input: list}
-	b.small = &peer.Guest{Name: "small, no runtime", Export: "run", Ecotone: peer.Echo("echo", echoRef, 60<<10), Extism: peer.ExtismEcho(), Input: echo, Want: echo}
+	b.small = smallGuest()
 	b.compute = &peer.Guest{Name: "Go, compute-bound", Export: "compute", Ecotone: ours, Extism: extism, Input: work}
 	var err error
 	if b.json.Want, err = logic.Sum(list); err != nil {
@@ -82,4 +81,10 @@ func loadGuests(dir string) (*built, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// smallGuest needs no toolchain.
+func smallGuest() *peer.Guest {
+	echo := []byte(`{"message":"hello, biome","n":42}`)
+	return &peer.Guest{Name: "small, no runtime", Export: "run", Ecotone: peer.Echo("echo", echoRef, 60<<10), Extism: peer.ExtismEcho(), Input: echo, Want: echo}
 }

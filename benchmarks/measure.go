@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
+
+	"github.com/ecotone-dev/ecotone/benchmarks/report"
 )
 
 // timed is something that is measured beside others.
@@ -18,16 +19,25 @@ type timed struct {
 	ns []float64 // per operation, one for each round
 }
 
-func (t *timed) median() float64 { return median(t.ns) }
+func (t *timed) median() float64 { return report.Median(t.ns) }
 
-// over is how many times as long t takes as ref: the median of the rounds' ratios, each of two
-// batches that ran soon after one another.
-func (t *timed) over(ref *timed) float64 {
-	ratios := make([]float64, min(len(t.ns), len(ref.ns)))
-	for i := range ratios {
-		ratios[i] = t.ns[i] / ref.ns[i]
+// ratios are how many times as long t takes as ref: of each round, whose two batches ran soon
+// after one another.
+func (t *timed) ratios(ref *timed) []float64 { return quotients(t.ns, ref.ns) }
+
+// over is the median of the ratios.
+func (t *timed) over(ref *timed) float64 { return report.Median(t.ratios(ref)) }
+
+// row is what t took for one operation.
+func (t *timed) row(group string) report.Row { return report.Measured(group, t.name, "ns", t.ns) }
+
+// quotients divides round by round.
+func quotients(a, b []float64) []float64 {
+	out := make([]float64, min(len(a), len(b)))
+	for i := range out {
+		out[i] = a[i] / b[i]
 	}
-	return median(ratios)
+	return out
 }
 
 // alternate measures all of list round by round, forward and backward in turn, so that a
@@ -88,30 +98,12 @@ func loop(f func() error) func(int) error {
 	}
 }
 
-// processCPU is the processor time of this process, all threads.
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func median(v []float64) float64 {
+// quantile is the value below which a share of v lies.
+func quantile(v []float64, share float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}
-	s := slices.Sorted(slices.Values(v))
-	if len(s)%2 == 1 {
-		return s[len(s)/2]
-	}
-	return (s[len(s)/2-1] + s[len(s)/2]) / 2
+	return slices.Sorted(slices.Values(v))[min(len(v)-1, int(share*float64(len(v))))]
 }
 
-// pick chooses by the kind of run.
-func pick[T any](b *bench, quick, full T) T {
-	if b.quick {
-		return quick
-	}
-	return full
-}
+func median(v []float64) float64 { return report.Median(v) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/benchmarks/peer"
 	"github.com/ecotone-dev/ecotone/benchmarks/report"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
@@ -18,7 +18,12 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 )
 
-const groupGuarantees = "What each guarantee costs"
+const (
+	groupParts   = "The parts, one by one"
+	nameDecision = "decision (every check, one snapshot)"
+	nameHostCall = "host call: count, authority, reach, budget, receipt"
+	allocations  = ": allocations"
+)
 
 // flat is a guest memory for host calls without a guest.
 type flat []byte
@@ -38,7 +43,7 @@ func (m flat) Write(off uint32, b []byte) bool {
 	return true
 }
 
-func measureGuarantees(ctx context.Context, b *bench) error {
+func measureParts(ctx context.Context, b *bench) error {
 	if err := decisionsAndChecks(ctx, b); err != nil {
 		return err
 	}
@@ -49,14 +54,12 @@ func measureGuarantees(ctx context.Context, b *bench) error {
 const calls = 5000
 
 func decisionsAndChecks(ctx context.Context, b *bench) error {
-	descriptor := &abi.Descriptor{Ref: "bench:input.echo@1", Export: "run", Reach: abi.ReachOwner, OutputClassification: abi.Public}
-	p := peer.NewPolicy("00", descriptor)
-	decide := func() { gate.Decide(p.Snapshot, &p.Facts) }
-
-	a := p.Authority()
-	if a == nil {
-		return fmt.Errorf("the gate refuses the benchmark's own policy")
+	p, err := allowed("00")
+	if err != nil {
+		return err
 	}
+	decide := func() { gate.Decide(p.Snapshot, &p.Facts) }
+	a := p.Authority()
 	clock, ok := abi.FunctionByName("time_now")
 	if !ok {
 		return fmt.Errorf("there is no host function time_now")
@@ -83,11 +86,11 @@ func decisionsAndChecks(ctx context.Context, b *bench) error {
 	document := []byte(`{"path":"notes/today.md","offset":128,"tags":["a","b","c"]}`)
 	rows := []struct {
 		timed
-		allocations bool // has the target 0
+		judged bool // its allocations have the target 0
 	}{
-		{timed{name: "decision (12 checks, one snapshot)", run: loop(func() error { decide(); return nil })}, true},
+		{timed{name: nameDecision, run: loop(func() error { decide(); return nil })}, true},
 		{timed{name: "authority made of a decision", run: loop(func() error { _ = p.Authority(); return nil })}, false},
-		{timed{name: "host call: count, authority, reach, budget, receipt", run: loop(hostCall)}, true},
+		{timed{name: nameHostCall, run: loop(hostCall)}, true},
 		{timed{name: "state of an invocation", run: loop(func() error { boundary.New(boundary.Spec{Authority: a}); return nil })}, false},
 		{timed{name: "input schema, 60 bytes, three members", run: loop(func() error { return s.Validate(document) })}, false},
 	}
@@ -95,72 +98,84 @@ func decisionsAndChecks(ctx context.Context, b *bench) error {
 	for i := range rows {
 		list[i] = &rows[i].timed
 	}
-	if err := alternate(ctx, pick(b, 5, 15), pick(b, 10*time.Millisecond, 100*time.Millisecond), list...); err != nil {
+	if err := alternate(ctx, pick(b, 6, 15), pick(b, 8*time.Millisecond, 100*time.Millisecond), list...); err != nil {
 		return err
 	}
 	for i := range rows {
 		r := &rows[i]
-		b.Add(report.Row{Group: groupGuarantees, Name: r.name, Value: r.median(), Unit: "ns"})
+		b.Add(r.row(groupParts))
 		made = 1 // no new invocation while allocations are counted
 		n := testing.AllocsPerRun(1000, func() { _ = r.run(1) })
-		row := report.Row{Group: groupGuarantees, Name: r.name + ": allocations", Value: n, Unit: "allocations"}
-		if r.allocations {
-			row.Reference, row.Ratio, row.Reads, row.Target = "none", n, "against", &report.Target{Better: report.AtMost, Bound: 0}
+		row := report.Counted(groupParts, r.name+allocations, "allocations", n)
+		if r.judged {
+			row.Reference, row.Ratio, row.Reads = "none", n, "against"
+			row = row.Aim(atMost(0))
 		}
 		b.Add(row)
 	}
 	return nil
 }
 
+// auditAppends measures durable appends in each of the audit's modes, with their writers.
 func auditAppends(ctx context.Context, b *bench) error {
-	log, err := audit.Open(audit.Options{Dir: filepath.Join(b.dir, "audit")})
-	if err != nil {
+	var list []*timed
+	first := map[*timed]*timed{} // the row of one writer in the same mode
+	for _, m := range modes {
+		log, err := openLog(filepath.Join(b.dir, "audit-"+m.name), m)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		var one *timed
+		for _, writers := range []int{1, 8, 64} {
+			t := &timed{name: fmt.Sprintf("%s: append, %d writers: an event", m, writers), run: appends(ctx, log, writers)}
+			if one == nil {
+				one = t
+			} else {
+				first[t] = one
+			}
+			list = append(list, t)
+		}
+	}
+	if err := alternate(ctx, pick(b, 4, 9), pick(b, 60*time.Millisecond, 500*time.Millisecond), list...); err != nil {
 		return err
 	}
-	defer log.Close()
+	for _, t := range list {
+		row := t.row(groupParts)
+		if one := first[t]; one != nil {
+			row = row.Against("one writer", "times", t.ratios(one))
+		} else {
+			row = row.Noting("As durable as the mode says before Append returns; concurrent writers share a group.")
+		}
+		b.Add(row)
+	}
+	return nil
+}
+
+// appends makes n appends by several writers at once.
+func appends(ctx context.Context, log *audit.Log, writers int) func(n int) error {
 	body := audit.Decided{
 		Envelope: audit.Envelope{
 			Subject: audit.SubjectRef{Kind: "user", ID: "ada"}, CallerKind: "user", Space: "main", Environment: "environment:project",
-			Capability: "bench:input.echo@1", Session: "s1", InputDigest: "hmac-sha256:00", InputBytes: 33,
+			Capability: echoRef, Session: "s1", InputDigest: "hmac-sha256:00", InputBytes: 33,
 		},
 		Verdict: audit.VerdictDeny, Code: abi.CodeMissingGrant, Biome: "bench", Digest: "ab", Generation: 7, ReachCheck: "enforced",
 		Reach: abi.ReachOwner, Declared: abi.Internal, Label: abi.Internal, Ceiling: abi.Secret, Clearance: abi.Confidential,
 		Checks: []audit.Check{{Name: "grant", Verdict: "fail", Code: abi.CodeMissingGrant}},
 	}
-	var list []*timed
-	for _, writers := range []int{1, 8, 64} {
-		list = append(list, &timed{name: fmt.Sprintf("audit: durable append, %d writers: an event", writers), run: func(n int) error {
-			var left atomic.Int64
-			left.Store(int64(n))
-			errs := make([]error, writers)
-			var wg sync.WaitGroup
-			for i := range writers {
-				wg.Go(func() {
-					for left.Add(-1) >= 0 && errs[i] == nil {
-						_, errs[i] = log.Append(ctx, audit.Event{Org: "acme", ID: audit.NewID(), Body: body})
-					}
-				})
-			}
-			wg.Wait()
-			for _, err := range errs {
-				if err != nil {
-					return err
+	return func(n int) error {
+		var left atomic.Int64
+		left.Store(int64(n))
+		errs := make([]error, writers)
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 && errs[i] == nil {
+					_, errs[i] = log.Append(ctx, audit.Event{Org: "acme", ID: audit.NewID(), Body: body})
 				}
-			}
-			return nil
-		}})
-	}
-	if err := alternate(ctx, pick(b, 3, 9), pick(b, 100*time.Millisecond, time.Second), list...); err != nil {
-		return err
-	}
-	for i, t := range list {
-		row := report.Row{Group: groupGuarantees, Name: t.name, Value: t.median(), Unit: "ns"}
-		if i > 0 {
-			row.Reference, row.Ratio, row.Reads = "one writer", t.over(list[0]), "times"
-		} else {
-			row.Note = "Written and synchronised before Append returns; concurrent writers share the synchronisation."
+			})
 		}
-		b.Add(row)
+		wg.Wait()
+		return errors.Join(errs...)
 	}
-	return nil
 }

@@ -14,9 +14,11 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -76,7 +78,8 @@ type Plan struct {
 	Rate        float64 // requests a second over all connections; 0 is a closed loop
 }
 
-// Run carries a plan out. It returns after For and a grace for the last answers.
+// Run carries a plan out. It returns after For and a grace for the last answers, or at once when
+// ctx ends.
 func Run(ctx context.Context, p Plan) (*Result, error) {
 	a, err := netip.ParseAddrPort(p.Address)
 	if err != nil || !a.Addr().IsLoopback() {
@@ -93,11 +96,21 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		w.status = map[int]int{}
 		w.latency = make([]time.Duration, 0, 1<<14)
 	}
+	defer context.AfterFunc(ctx, func() {
+		for i := range workers {
+			_ = workers[i].conn.Close() // which ends whoever waits for an answer
+		}
+	})()
 	begin := time.Now()
 	end := begin.Add(p.For)
 	var wg sync.WaitGroup
+	var due chan time.Time // nil: a closed loop
+	if p.Rate > 0 {
+		due = make(chan time.Time, int(p.Rate*p.For.Seconds())+1) // nobody waits to be due
+		wg.Go(func() { dispatch(ctx, p.Rate, begin, end, due) })
+	}
 	for i := range workers {
-		wg.Go(func() { workers[i].run(ctx, p, i, begin, end) })
+		wg.Go(func() { workers[i].run(ctx, p, i, end, due) })
 	}
 	wg.Wait()
 	r := &Result{Took: time.Since(begin), Status: map[int]int{}}
@@ -110,8 +123,33 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 			r.Status[s] += n
 		}
 	}
+	r.Late += len(due) // when no connection is left
 	slices.Sort(r.Latency)
 	return r, ctx.Err()
+}
+
+// dispatch hands out the moments at which requests are due. It sleeps in the kernel, on a thread
+// of its own: the runtime's timers are rounded up to a millisecond when the process is idle, which
+// is more than a request takes.
+func dispatch(ctx context.Context, rate float64, begin, end time.Time, due chan<- time.Time) {
+	defer close(due)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	gap := float64(time.Second) / rate
+	for n := 0; ; n++ {
+		at := begin.Add(time.Duration(gap * float64(n)))
+		if !at.Before(end) {
+			return
+		}
+		for wait := time.Until(at); wait > 0; wait = time.Until(at) {
+			if ctx.Err() != nil {
+				return
+			}
+			t := syscall.NsecToTimespec(int64(min(wait, 50*time.Millisecond)))
+			_ = syscall.Nanosleep(&t, nil)
+		}
+		due <- at
+	}
 }
 
 type worker struct {
@@ -126,26 +164,24 @@ type worker struct {
 // grace is how long a request that was sent is waited for.
 const grace = 15 * time.Second
 
-func (w *worker) run(ctx context.Context, p Plan, id int, begin, end time.Time) {
+// run is one connection: it sends the next request when it has the answer, in an open loop not
+// before it is due. What is due goes to whichever connection is free.
+func (w *worker) run(ctx context.Context, p Plan, id int, end time.Time, due <-chan time.Time) {
 	_ = w.conn.SetDeadline(end.Add(grace))
-	var gap time.Duration
-	if p.Rate > 0 {
-		gap = time.Duration(float64(time.Second) / p.Rate)
-	}
 	for n := 0; ctx.Err() == nil; n++ {
-		due := time.Now()
-		if gap > 0 {
-			due = begin.Add(gap * time.Duration(id+n*p.Connections))
-			if wait := time.Until(due); wait > 0 && due.Before(end) {
-				time.Sleep(wait)
-			}
-			if time.Now().After(end) && due.Before(end) {
-				w.late++
-				continue
+		at := time.Now()
+		if due != nil {
+			var more bool
+			if at, more = <-due; !more {
+				return
 			}
 		}
-		if !due.Before(end) {
-			return
+		if !time.Now().Before(end) {
+			if due == nil {
+				return
+			}
+			w.late++
+			continue
 		}
 		r := p.Next(id, n)
 		if r == nil {
@@ -157,7 +193,7 @@ func (w *worker) run(ctx context.Context, p Plan, id int, begin, end time.Time) 
 			return
 		}
 		w.status[status]++
-		w.latency = append(w.latency, time.Since(due))
+		w.latency = append(w.latency, time.Since(at))
 	}
 }
 

@@ -44,28 +44,29 @@ func (w *Wazero) compile(ctx context.Context, module []byte) (err error) {
 	host := w.runtime.NewHostModuleBuilder(abi.Module)
 	for _, f := range w.compiled.ImportedFunctions() {
 		if module, name, _ := f.Import(); module == abi.Module {
-			host.NewFunctionBuilder().WithGoModuleFunction(w.host(name), f.ParamTypes(), f.ResultTypes()).Export(name)
+			host.NewFunctionBuilder().WithGoModuleFunction(plainFunction(&w.exchange, name), f.ParamTypes(), f.ResultTypes()).Export(name)
 		}
 	}
 	_, err = host.Instantiate(ctx)
 	return err
 }
 
-func (w *Wazero) host(name string) api.GoModuleFunc {
+// plainFunction is a host function of the guests, on an exchange that is one caller's.
+func plainFunction(e *exchange, name string) api.GoModuleFunc {
 	memory := func(m api.Module) []byte {
 		mem, _ := m.Memory().Read(0, m.Memory().Size())
 		return mem
 	}
 	switch name {
 	case "input":
-		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = uint64(len(w.exchange.input)) }
+		return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = uint64(len(e.input)) }
 	case "result_read":
 		return func(_ context.Context, m api.Module, s []uint64) {
-			s[0] = uint64(w.exchange.read(memory(m), uint32(s[0]), uint32(s[1]), uint32(s[2])))
+			s[0] = uint64(e.read(memory(m), uint32(s[0]), uint32(s[1]), uint32(s[2])))
 		}
 	case "output":
 		return func(_ context.Context, m api.Module, s []uint64) {
-			s[0] = uint64(w.exchange.write(memory(m), uint32(s[0]), uint32(s[1])))
+			s[0] = uint64(e.write(memory(m), uint32(s[0]), uint32(s[1])))
 		}
 	}
 	return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = ^uint64(0) }
