@@ -50,6 +50,9 @@ func Rewrite(module []byte, parsed *wasm.Module, opt Options) (*Result, error) {
 		if r.fact[i].account {
 			s.Accounted++
 		}
+		if r.fact[i].at != 0 {
+			s.Late++
+		}
 	}
 	s.Unaccounted, s.BytesIn, s.BytesOut = r.rest, 8, len(out)
 	for _, sec := range parsed.Sections {
