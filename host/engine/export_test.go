@@ -47,3 +47,23 @@ func (p *Pooled) Shrink(n int) {
 		}
 	}
 }
+
+// Stacks is how much stack the handles of idle instances have.
+func (p *Pooled) Stacks() (n int64) {
+	p.Tamper(func(api.Module, []api.MutableGlobal) {})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			for i := range s.stacks {
+				for _, k := range s.stacks[i].idle {
+					n += k.handles.bytes()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// MaxStack is what a kept handle may have.
+const MaxStack = maxStack
