@@ -67,3 +67,22 @@ func (p *Pooled) Stacks() (n int64) {
 
 // MaxStack is what a kept handle may have.
 const MaxStack = maxStack
+
+// RestoreFuel is what an organisation pays for an instance of which so much was written.
+func RestoreFuel(written uint64) int64 { return restoreFuel(written) }
+
+// MostLent is how often the idle instance that served most was lent.
+func (p *Pooled) MostLent() (most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			for i := range s.stacks {
+				for _, k := range s.stacks[i].idle {
+					most = max(most, k.lent)
+				}
+			}
+		}
+	}
+	return most
+}
