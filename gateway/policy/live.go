@@ -30,10 +30,11 @@ type credential struct {
 
 // live is an open session.
 type live struct {
-	session session.Session // without its mark
-	token   string          // id of its token, "" before there is one
-	closed  atomic.Bool
-	mark    atomic.Uint32 // an [abi.Classification]: what was made durable last
+	token  string // id of its token, "" before there is one
+	closed atomic.Bool
+	// present is the session with the mark that was made durable last. A higher mark makes another:
+	// invocations are handed what is here, and keep it.
+	present atomic.Pointer[session.Session]
 
 	raising sync.Mutex // held while a higher mark is made durable
 }
@@ -78,8 +79,8 @@ func (l *sessions) apply(r session.Session) {
 		l.drop(r.Org, r.ID)
 		return
 	}
-	s := &live{session: r}
-	s.mark.Store(uint32(r.Mark))
+	s := &live{}
+	s.present.Store(&r)
 	set(&l.live, func(m trie.Map[string, *live]) trie.Map[string, *live] { return m.With(l.batch, r.ID, s) })
 	e := l.orgs[r.Org]
 	if e == nil {
@@ -119,11 +120,14 @@ func (l *sessions) count(org string, now time.Time) int64 {
 	}
 }
 
-// now is a copy of the session with its mark.
-func (s *live) now() session.Session {
-	out := s.session
-	out.Mark = abi.Classification(s.mark.Load())
-	return out
+// now is the session with its mark. It must not be changed.
+func (s *live) now() *session.Session { return s.present.Load() }
+
+// marked gives the session another mark.
+func (s *live) marked(mark abi.Classification) {
+	next := *s.now()
+	next.Mark = mark
+	s.present.Store(&next)
 }
 
 // stands is nil as long as the session is open.
@@ -131,7 +135,7 @@ func (s *live) stands(now time.Time) *abi.Error {
 	if s.closed.Load() {
 		return abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
 	}
-	if !now.Before(s.session.Expires) {
+	if !now.Before(s.now().Expires) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the session has expired")
 	}
 	return nil
@@ -179,11 +183,10 @@ func (s *Service) Authenticate(token string) (Identity, error) {
 		return Identity{Token: t.ID, Principal: who}, nil
 	}
 	l := c.session
-	if l == nil || l.session.Org != t.Org || l.stands(now) != nil {
+	if l == nil || l.now().Org != t.Org || l.stands(now) != nil {
 		return Identity{}, session.Refused()
 	}
-	sess := l.now()
-	return Identity{Token: t.ID, Session: &sess}, nil
+	return Identity{Token: t.ID, Session: l.now()}, nil
 }
 
 // Principal is [Service.Authenticate] for what only principals may do. A session token, valid
@@ -224,12 +227,12 @@ func (s *Service) Release(ctx context.Context, id string, label abi.Classificati
 	if err := l.stands(s.clock()); err != nil {
 		return err
 	}
-	if have := abi.Classification(l.mark.Load()); abi.Join(have, label) == have {
+	if have := l.now().Mark; abi.Join(have, label) == have {
 		return nil // nothing above what was released before
 	}
 	l.raising.Lock()
 	defer l.raising.Unlock()
-	have := abi.Classification(l.mark.Load())
+	have := l.now().Mark
 	mark := abi.Join(have, label)
 	if mark == have {
 		return nil
@@ -238,7 +241,7 @@ func (s *Service) Release(ctx context.Context, id string, label abi.Classificati
 	if err != nil {
 		return abi.Errorf(abi.CodeNotReady, "the session's mark could not be kept: %w", err)
 	}
-	l.mark.Store(uint32(mark))
+	l.marked(mark)
 	return nil
 }
 

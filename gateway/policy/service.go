@@ -91,7 +91,7 @@ func (s *Service) loadMarks(tx store.Tx, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		l.mark.Store(uint32(mark))
+		l.marked(mark)
 	}
 	s.live.loaded()
 	s.state.limitsAt = s.state.generation

@@ -412,3 +412,16 @@ func TestOnChange(t *testing.T) {
 		t.Error("another organisation's shard was made anew")
 	}
 }
+
+// Finding the session of a token costs no allocation: it is done with every request.
+func TestLookingUpASessionAllocatesNothing(t *testing.T) {
+	s := start(t, false)
+	_, token := s.session(SessionRequest{})
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := s.Invoker(token); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

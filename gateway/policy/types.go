@@ -216,7 +216,7 @@ type TokenStatus struct {
 type Identity struct {
 	Token     string // its id
 	Principal session.Principal
-	Session   *session.Session // a copy, with the mark it has now
+	Session   *session.Session // with the mark it has now; must not be changed
 }
 
 // First is what the first start hands out, once.
