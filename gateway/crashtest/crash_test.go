@@ -99,6 +99,7 @@ func testKill(t *testing.T, mode audit.Durability, rounds int) {
 	r := rand.New(rand.NewPCG(seed, 0))
 
 	w, p := newWorld(t, mode)
+	w.holdMode(p)
 	interrupted, unknown := 0, 0
 	for round := range rounds {
 		d := deaths[round%len(deaths)]
@@ -138,6 +139,18 @@ func testKill(t *testing.T, mode audit.Durability, rounds int) {
 	p.stop()
 	w.verify()
 	w.codeGone(all[0])
+}
+
+// holdMode: what the log was opened with is in it.
+func (w *world) holdMode(p *process) {
+	w.t.Helper()
+	var page struct {
+		Items []audit.Row `json:"items"`
+	}
+	w.must(p, "GET", "/v1/audit?org="+audit.SystemOrg+"&kind="+audit.RowSystem+"&limit=1", nil, http.StatusOK, &page)
+	if len(page.Items) != 1 || page.Items[0].System.Event != "started" || page.Items[0].System.Durability != w.mode.String() {
+		w.t.Errorf("the last system row: %+v", page.Items)
+	}
 }
 
 // holdKilledIn: the request in whose handler the server died happened, and nobody was told. Its row
