@@ -32,9 +32,9 @@ func Decide(s *Snapshot, f *Facts) Decision {
 		d.Checks[i] = r
 		switch {
 		case r.State == Pending:
-			pending = true
+			pending = d.Code == ""
 		case r.State != Failed && r.State != NotReached:
-		case d.Code == "":
+		case d.Code == "" && !pending: // what comes after a check that is pending cannot be the first failure yet
 			d.Code = r.Code
 			if d.Code == "" {
 				d.Code = checks[i].Code

@@ -400,6 +400,16 @@ func TestSchemaComesLazily(t *testing.T) {
 	if !d.Pending || d.Verdict != Deny || d.Code != abi.CodeInputSchema {
 		t.Errorf("%+v", d)
 	}
+	// An approval comes after the input: whether it is needed does not spare judging the input.
+	w.calleeApproval = true
+	if d := decide(w, f); !d.Pending || d.Verdict != Deny || d.Checks[CheckApproval].State != Failed {
+		t.Errorf("%+v", d)
+	}
+	f.Schema = Violated
+	wantCode(t, decide(w, f), abi.CodeInputSchema)
+	f.Schema = Satisfied
+	wantCode(t, decide(w, f), abi.CodeApprovalUnbuilt)
+	f.Schema, w.calleeApproval = Unjudged, false
 	delete(w.grants, grantKey{user, callee, ref("project")})
 	if d := decide(w, f); d.Pending || d.Code != abi.CodeMissingGrant {
 		t.Errorf("pending %v, %s", d.Pending, d.Code)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -18,37 +19,92 @@ import (
 // grant in force may cover the same subject, capability and environment (ALREADY_EXISTS):
 // grants are immutable, so one is changed by revoking it and making another.
 func (s *Service) CreateGrant(ctx context.Context, p session.Principal, r GrantRequest) (grant.Grant, error) {
-	var out grant.Grant
-	in := intent{by: p, op: OpGrantCreate, org: r.Org, fields: []string{"subject", "capability", "environment", "globs", "expires"}}
+	made, err := s.CreateGrants(ctx, p, r.Org, []GrantRequest{r})
+	if err != nil {
+		return grant.Grant{}, err
+	}
+	return made[0], nil
+}
+
+// MaxTogether bounds what one change makes.
+const MaxTogether = 1000
+
+// CreateGrants makes grants of one organisation together, at most [MaxTogether]: all of them in
+// one change, or none. Its audit event names each.
+func (s *Service) CreateGrants(ctx context.Context, p session.Principal, org string, rs []GrantRequest) ([]grant.Grant, error) {
+	var out []grant.Grant
+	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "expires"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
-		o := st.orgs[r.Org]
-		if o == nil {
-			return nil, notThere("organisation", r.Org)
-		}
-		if err := unsupported(map[string]json.RawMessage{"rate": r.Rate, "approval": r.Approval, "obligations": r.Obligations}); err != nil {
-			return nil, err
-		}
-		if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
-			return nil, err
-		}
-		if !st.provided(r.Org, r.Capability) {
-			return nil, abi.Errorf(abi.CodeCapabilityUnknown, "nobody provides %s", abi.Quote(string(r.Capability))).At("/capability")
-		}
-		globs, err := grant.ParseGlobs(r.Globs)
-		if err != nil {
-			return nil, err
+		if len(rs) == 0 || len(rs) > MaxTogether {
+			return nil, tooMany("grants")
 		}
 		now := s.clock().UTC()
-		if o.standing(r.Subject, r.Capability, r.Environment, now, nil) {
-			return nil, abi.Errorf(abi.CodeAlreadyExists, "a grant in force covers this already").WithHint("revoke it to make another")
+		c := &change{org: org}
+		var ids []string
+		made := map[grantKey]bool{}
+		for _, r := range rs {
+			g, err := s.newGrant(st, p, org, r, now)
+			if err != nil {
+				return nil, err
+			}
+			k := grantKey{g.Subject, g.Capability, g.Environment}
+			if made[k] {
+				return nil, covered()
+			}
+			made[k] = true
+			out, ids, c.records = append(out, g), append(ids, g.ID), append(c.records, g)
 		}
-		out = grant.Grant{
-			ID: session.NewID(now), Org: r.Org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
-			Globs: globs, Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
-		}
-		return &change{records: []any{out}, org: r.Org, target: out.ID}, nil
+		c.target = strings.Join(ids, " ")
+		return c, nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// grantKey is what at most one grant in force has.
+type grantKey struct {
+	subject     abi.Subject
+	capability  abi.CapabilityRef
+	environment abi.EnvironmentRef
+}
+
+func tooMany(what string) error {
+	return abi.Errorf(abi.CodeInvalidRequest, "one change makes 1 to %d %s", MaxTogether, what)
+}
+
+func covered() error {
+	return abi.Errorf(abi.CodeAlreadyExists, "a grant in force covers this already").WithHint("revoke it to make another")
+}
+
+// newGrant checks a request against the state and makes its record.
+func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRequest, now time.Time) (grant.Grant, error) {
+	none := grant.Grant{}
+	o := st.orgs[org]
+	if o == nil || r.Org != org {
+		return none, notThere("organisation", r.Org)
+	}
+	if err := unsupported(map[string]json.RawMessage{"rate": r.Rate, "approval": r.Approval, "obligations": r.Obligations}); err != nil {
+		return none, err
+	}
+	if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
+		return none, err
+	}
+	if !st.provided(org, r.Capability) {
+		return none, abi.Errorf(abi.CodeCapabilityUnknown, "nobody provides %s", abi.Quote(string(r.Capability))).At("/capability")
+	}
+	globs, err := grant.ParseGlobs(r.Globs)
+	if err != nil {
+		return none, err
+	}
+	if o.standing(r.Subject, r.Capability, r.Environment, now, nil) {
+		return none, covered()
+	}
+	return grant.Grant{
+		ID: session.NewID(now), Org: org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
+		Globs: globs, Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
+	}, nil
 }
 
 // unsupported refuses what is not enforced yet, naming the field (PF-B7).

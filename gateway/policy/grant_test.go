@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -422,4 +423,78 @@ func TestSpaces(t *testing.T) {
 	}
 	root, _ := s.session(SessionRequest{Subject: "user:root", Space: "bea"})
 	s.decides(root, notes, abi.CodeMissingGrant)
+}
+
+// Grants made together are all made or none, each is named in the event, and one right is not
+// made twice by one request.
+func TestGrantsTogether(t *testing.T) {
+	s := start(t, false)
+	s.notesInProject()
+	request := func(subject string) GrantRequest {
+		return GrantRequest{Org: DefaultOrg, Subject: abi.Subject(subject), Capability: notes, Environment: env("project")}
+	}
+	made, err := s.CreateGrants(t.Context(), s.op, DefaultOrg, []GrantRequest{request("user:one"), request("user:two")})
+	must(t, err)
+	if len(made) != 2 || s.audit.last().Target != made[0].ID+" "+made[1].ID {
+		t.Errorf("%+v, recorded as %+v", made, s.audit.last())
+	}
+	before := s.Snapshot()
+	for name, c := range map[string]struct {
+		code abi.Code
+		rs   []GrantRequest
+	}{
+		"none":          {abi.CodeInvalidRequest, nil},
+		"too many":      {abi.CodeInvalidRequest, make([]GrantRequest, MaxTogether+1)},
+		"twice":         {abi.CodeAlreadyExists, []GrantRequest{request("user:three"), request("user:three")}},
+		"one of before": {abi.CodeAlreadyExists, []GrantRequest{request("user:three"), request("user:one")}},
+		"one is bad":    {abi.CodeInvalidRequest, []GrantRequest{request("user:three"), request("nobody")}},
+		"elsewhere":     {abi.CodeNotFound, []GrantRequest{{Org: "acme", Subject: ada, Capability: notes, Environment: env("project")}}},
+	} {
+		if _, err := s.CreateGrants(t.Context(), s.op, DefaultOrg, c.rs); abi.CodeOf(err) != c.code {
+			t.Errorf("%s: %v, want %s", name, err, c.code)
+		}
+	}
+	if s.Snapshot() != before {
+		t.Error("some were made")
+	}
+}
+
+// A listing comes in pages, in order and without a gap, whatever is asked for; a restart lists
+// the same.
+func TestGrantPages(t *testing.T) {
+	s := start(t, false)
+	s.upload(DefaultOrg, "notes", 1, notes)
+	var rs []GrantRequest
+	for i := range 25 {
+		rs = append(rs, GrantRequest{Org: DefaultOrg, Subject: abi.Subject(fmt.Sprintf("user:u%d", i%5)), Capability: notes, Environment: env([]string{"project", "org", "sandbox", "app", "session"}[i/5])})
+	}
+	made, err := s.CreateGrants(t.Context(), s.op, DefaultOrg, rs)
+	must(t, err)
+	must(t, second(s.RevokeGrant(t.Context(), s.op, DefaultOrg, made[3].ID)))
+	for _, who := range []*server{s, s.again()} {
+		for subject, want := range map[abi.Subject]int{"": 25, "user:u3": 5, "user:none": 0} {
+			seen := map[string]bool{}
+			revoked := 0
+			last := ""
+			for cut := (Cut{Limit: 4}); ; {
+				p, err := who.Grants(t.Context(), s.op, DefaultOrg, subject, "", cut)
+				must(t, err)
+				for _, g := range p.Items {
+					if seen[g.ID] || g.ID <= last || len(p.Items) > 4 {
+						t.Fatalf("%s after %s in a page of %d", g.ID, last, len(p.Items))
+					}
+					seen[g.ID], last = true, g.ID
+					if g.Revoked != nil {
+						revoked++
+					}
+				}
+				if cut.After = p.Next; p.Next == "" {
+					break
+				}
+			}
+			if wantRevoked := min(want, 1); len(seen) != want || revoked != wantRevoked {
+				t.Errorf("%q: %d listed, %d of them revoked", subject, len(seen), revoked)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -23,40 +24,84 @@ const (
 // token, which is shown this once. Only principals call it: operators and administrators, and
 // others as far as an environment grant goes, and no longer (S19). The session's fields never
 // change.
-func (s *Service) OpenSession(ctx context.Context, p session.Principal, r SessionRequest) (sess session.Session, token string, err error) {
-	in := intent{by: p, op: OpSessionOpen, org: r.Org, fields: []string{"subject", "user", "space", "environment", "files", "clearance", "expires"}}
-	var latest *time.Time
-	in.may = func(st *state) (err error) {
-		latest, err = st.mayOpen(p, r, s.clock())
-		return err
-	}
-	err = s.apply(ctx, in, func(st *state) (*change, error) {
-		o := st.orgs[r.Org]
-		if o == nil {
-			return nil, notThere("organisation", r.Org)
-		}
-		now := s.clock().UTC()
-		if sess, err = s.bind(st, o, p, r, now); err != nil {
-			return nil, err
-		}
-		if latest != nil && sess.Expires.After(*latest) {
-			if r.Expires != nil {
-				return nil, abi.Errorf(abi.CodeInvalidRequest, "the environment grant ends before that").At("/expires")
-			}
-			sess.Expires = latest.UTC()
-		}
-		if s.live.count(r.Org, s.maxSessions, now) >= s.maxSessions {
-			return nil, abi.Errorf(abi.CodeQuotaExceeded, "the organisation has %d sessions open, which is the limit", s.maxSessions)
-		}
-		var rec session.Token
-		rec, token = session.NewToken(session.KindSession, now)
-		rec.Org, rec.Session, rec.Expires, rec.CreatedBy = r.Org, sess.ID, &sess.Expires, p.Name()
-		return &change{records: []any{sess, rec}, target: sess.ID}, nil
-	})
+func (s *Service) OpenSession(ctx context.Context, p session.Principal, r SessionRequest) (session.Session, string, error) {
+	opened, err := s.OpenSessions(ctx, p, r.Org, []SessionRequest{r})
 	if err != nil {
 		return session.Session{}, "", err
 	}
-	return sess, token, nil
+	return opened[0].Session, opened[0].Token, nil
+}
+
+// Opened is a session with its token.
+type Opened struct {
+	Session session.Session
+	Token   string
+}
+
+// OpenSessions opens sessions of one organisation together, at most [MaxTogether]: all of them
+// in one change, or none. Its audit event names each.
+func (s *Service) OpenSessions(ctx context.Context, p session.Principal, org string, rs []SessionRequest) ([]Opened, error) {
+	var out []Opened
+	in := intent{by: p, op: OpSessionOpen, org: org, fields: []string{"subject", "user", "space", "environment", "files", "clearance", "expires"}}
+	latest := make([]*time.Time, len(rs))
+	in.may = func(st *state) (err error) {
+		if len(rs) == 0 {
+			return Allowed(p, OpSessionOpen, org)
+		}
+		for i := range rs {
+			if latest[i], err = st.mayOpen(p, rs[i], s.clock()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := s.apply(ctx, in, func(st *state) (*change, error) {
+		if len(rs) == 0 || len(rs) > MaxTogether {
+			return nil, tooMany("sessions")
+		}
+		now := s.clock().UTC()
+		c := &change{}
+		var ids []string
+		for i, r := range rs {
+			sess, err := s.newSession(st, p, org, r, latest[i], now)
+			if err != nil {
+				return nil, err
+			}
+			if have := s.live.count(org, s.maxSessions, now); have+int64(i) >= s.maxSessions {
+				return nil, abi.Errorf(abi.CodeQuotaExceeded, "the organisation has %d sessions open, and may have %d", have, s.maxSessions)
+			}
+			rec, text := session.NewToken(session.KindSession, now)
+			rec.Org, rec.Session, rec.Expires, rec.CreatedBy = org, sess.ID, &sess.Expires, p.Name()
+			out, ids, c.records = append(out, Opened{sess, text}), append(ids, sess.ID), append(c.records, sess, rec)
+		}
+		c.target = strings.Join(ids, " ")
+		return c, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// newSession checks a request against the state and makes its record. latest is when what lets
+// the principal open it ends, or nil.
+func (s *Service) newSession(st *state, p session.Principal, org string, r SessionRequest, latest *time.Time, now time.Time) (session.Session, error) {
+	none := session.Session{}
+	o := st.orgs[org]
+	if o == nil || r.Org != org {
+		return none, notThere("organisation", r.Org)
+	}
+	sess, err := s.bind(st, o, p, r, now)
+	if err != nil {
+		return none, err
+	}
+	if latest != nil && sess.Expires.After(*latest) {
+		if r.Expires != nil {
+			return none, abi.Errorf(abi.CodeInvalidRequest, "the environment grant ends before that").At("/expires")
+		}
+		sess.Expires = latest.UTC()
+	}
+	return sess, nil
 }
 
 // mayOpen is the role, or an environment grant for exactly this principal, subject and

@@ -11,65 +11,113 @@ import (
 type bound struct {
 	code  abi.Code
 	bytes func(*Invocation) int64
+	text  bool // a name, a path, a pattern: it is copied as a string
+	kept  bool // it outlives the invocation, and so shares memory with nothing
 }
 
 func upTo(code abi.Code, n int64) bound {
-	return bound{code, func(*Invocation) int64 { return n }}
+	return bound{code: code, bytes: func(*Invocation) int64 { return n }}
 }
 
 func upToLimit(code abi.Code, limit abi.Limit) bound {
-	return bound{code, func(inv *Invocation) int64 { return inv.limits.Get(limit) }}
+	return bound{code: code, bytes: func(inv *Invocation) int64 { return inv.limits.Get(limit) }}
+}
+
+func (b bound) asText() bound { b.text = true; return b }
+
+func (b bound) asKept() bound { b.kept = true; return b }
+
+// maxArguments is more than any function has, of either kind; a test holds the table to it.
+const maxArguments = 4
+
+// argument is what one (pointer, length) pair pointed to: text when the function's handler says that
+// it is, else bytes.
+type argument struct {
+	text  string
+	bytes []byte
 }
 
 // copyArguments takes every (pointer, length) argument out of guest memory, once (S7).
 // Lengths are unsigned: a negative one is a very large one and lies outside memory.
 func (c *call) copyArguments(args []uint64) *abi.Error {
-	params := c.fn.Params
-	for i := 0; i < len(params); i++ {
-		if !isPair(params, i) {
-			c.words = append(c.words, args[i])
+	words := 0
+	for i := 0; i < len(c.handler.pairs); i++ {
+		if !c.handler.pairs[i] {
+			c.words[words] = args[i]
+			words++
 			continue
 		}
-		data, err := c.copyOne(uint32(args[i]), uint32(args[i+1]), c.handler.data[len(c.data)], params[i].Name)
+		n, err := c.copyOne(uint32(args[i]), uint32(args[i+1]), &c.handler.data[c.given], &c.data[c.given])
 		if err != nil {
 			return err
 		}
-		c.data = append(c.data, data)
-		c.line.In += int64(len(data))
+		c.given++
+		c.line.In += int64(n)
 		i++
 	}
 	return nil
 }
 
-// isPair reports whether parameter i of a table row and the one after it are the pointer and
+// pairsOf says of each parameter of a table row whether it and the one after it are the pointer and
 // length of one argument to copy.
-func isPair(params []abi.Param, i int) bool {
-	name, ok := strings.CutSuffix(params[i].Name, "_ptr")
-	return ok && i+1 < len(params) && params[i+1].Name == name+"_len"
+func pairsOf(params []abi.Param) []bool {
+	pairs := make([]bool, len(params))
+	for i := range params {
+		name, ok := strings.CutSuffix(params[i].Name, "_ptr")
+		pairs[i] = ok && i+1 < len(params) && params[i+1].Name == name+"_len"
+	}
+	return pairs
 }
 
-func (c *call) copyOne(ptr, n uint32, b bound, name string) ([]byte, *abi.Error) {
+func (c *call) copyOne(ptr, n uint32, b *bound, to *argument) (int, *abi.Error) {
 	view, ok := c.mem.Read(ptr, n)
 	if !ok {
-		return nil, abi.Errorf(abi.CodePointer, "%s: %d bytes at %d lie outside the guest's memory", name, n, ptr)
+		return 0, abi.Errorf(abi.CodePointer, "%s: %d bytes at %d lie outside the guest's memory", c.argumentName(), n, ptr)
 	}
 	if most := b.bytes(c.inv); int64(n) > most {
 		if b.code != "" {
 			if c.handler.tooBig != nil {
 				c.handler.tooBig(c.inv)
 			}
-			return nil, abi.Errorf(b.code, "%s: %d bytes, at most %d are taken", name, n, most)
+			return 0, abi.Errorf(b.code, "%s: %d bytes, at most %d are taken", c.argumentName(), n, most)
 		}
 		view = view[:most]
 	}
-	// Not append to nil: an empty argument is there, and is not nil.
-	data := make([]byte, len(view))
-	copy(data, view)
-	return data, nil
+	switch {
+	case b.text:
+		to.text = c.inv.copies.text(view)
+	case b.kept:
+		to.bytes = append(make([]byte, 0, len(view)), view...)
+	default:
+		to.bytes = c.inv.copies.bytes(view)
+	}
+	return len(view), nil
+}
+
+// argumentName is the table's name of the argument that is being copied.
+func (c *call) argumentName() string {
+	n := 0
+	for i, pair := range c.handler.pairs {
+		if pair {
+			if n == c.given {
+				return c.fn.Params[i].Name
+			}
+			n++
+		}
+	}
+	return ""
 }
 
 // text is the i-th copied argument as a string.
-func (c *call) text(i int) string { return string(c.data[i]) }
+func (c *call) text(i int) string {
+	if a := &c.data[i]; a.bytes != nil {
+		return string(a.bytes)
+	}
+	return c.data[i].text
+}
+
+// bytes is the i-th copied argument, which is not nil, as bytes. It must not be text.
+func (c *call) bytes(i int) []byte { return c.data[i].bytes }
 
 // word is the i-th other argument as the unsigned 32-bit number it is.
 func (c *call) word(i int) uint32 { return uint32(c.words[i]) }

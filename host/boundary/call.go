@@ -15,18 +15,21 @@ import (
 // the partial answer it has.
 const callGrace = 64
 
-// call is one host call on its way through the steps.
+// call is one host call on its way through the steps. An invocation has one, which its calls use
+// one after another: whoever acts for a call keeps what it was copied, and never the call.
 type call struct {
 	inv     *Invocation
 	fn      *abi.Function
 	handler *handler
 	mem     Memory
-	data    [][]byte // the (pointer, length) arguments, copied
-	words   []uint64 // the other arguments
+	data    [maxArguments]argument // the (pointer, length) arguments, copied
+	given   int                    // how many of them there are so far
+	words   [maxArguments]uint64   // the other arguments
 	request FetchRequest
 	line    Line
-	before  int64 // objects withheld before this call
-	kibs    int64 // of what went in and came out that are paid
+	at      time.Time // when it began
+	before  int64     // objects withheld before this call
+	kibs    int64     // of what went in and came out that are paid
 }
 
 // Call makes one host call. args are the raw WebAssembly parameters in the order of
@@ -63,10 +66,10 @@ func Deny(ctx context.Context, inv *Invocation, fn *abi.Function) int64 {
 
 func begin(inv *Invocation, fn *abi.Function) *call {
 	inv.used.calls++
-	return &call{
-		inv: inv, fn: fn, handler: handlers[fn.Name], before: inv.withheld,
-		line: Line{Call: inv.used.calls, Function: fn.Name, Start: inv.elapsed()},
-	}
+	c := &inv.call
+	*c = call{inv: inv, fn: fn, handler: handlerOf(fn), before: inv.withheld, at: inv.clock()}
+	c.line = Line{Call: inv.used.calls, Function: fn.Name, Start: c.at.Sub(inv.start)}
+	return c
 }
 
 // steps is the order of the package comment.
@@ -85,6 +88,10 @@ func (c *call) steps(ctx context.Context, args []uint64) (Result, *abi.Error) {
 	}
 	if err := c.check(); err != nil {
 		return Result{}, err
+	}
+	if c.fn.Group != abi.GroupCall { // nothing else is done in memory alone
+		c.inv.turn.Leave()
+		defer c.inv.rejoin(ctx)
 	}
 	if err := c.announce(ctx); err != nil {
 		return Result{}, err
@@ -117,7 +124,7 @@ func (c *call) admit(ctx context.Context) *abi.Error {
 		inv.finish(err)
 		return err
 	}
-	if err := Ended(ctx); err != nil {
+	if err := inv.ended(ctx, c.at); err != nil {
 		inv.finish(err)
 		return err
 	}
@@ -222,7 +229,8 @@ func (c *call) act(ctx context.Context) (result Result, refusal *abi.Error) {
 }
 
 // close closes what was announced and notices that time ran out meanwhile. When the closing
-// cannot be written the invocation is over.
+// cannot be written the invocation is over. What touches nothing outside the invocation takes no
+// time to speak of: that it ran out is noticed by the next call, or slice of fuel, or at the end.
 func (c *call) close(ctx context.Context, result *Result, refusal *abi.Error) {
 	if result.Target != "" {
 		c.line.Target = plainTarget(result.Target)
@@ -233,6 +241,9 @@ func (c *call) close(ctx context.Context, result *Result, refusal *abi.Error) {
 		if err != nil {
 			c.inv.finish(unrecorded(err))
 		}
+	}
+	if c.fn.Group == abi.GroupCall {
+		return
 	}
 	if over := Ended(ctx); over != nil {
 		c.inv.finish(over)
@@ -250,8 +261,7 @@ func (c *call) end(result Result, refusal *abi.Error) int64 {
 	}
 	c.line.Out += int64(len(result.Body))
 	c.line.Label = inv.label
-	c.line.Took = inv.elapsed() - c.line.Start
-	inv.addLine(c.line, c.fn.Receipt != "")
+	c.list()
 	if refusal != nil && refusal.Code == abi.CodeInternal {
 		inv.log.Error("a host call failed", "invocation", inv.authority.Spec().Invocation, "function", c.fn.Name, "cause", refusal.Cause)
 	}
@@ -285,25 +295,4 @@ func (inv *Invocation) protect(function string, f func()) (fault *abi.Error) {
 	}()
 	f()
 	return nil
-}
-
-// Ended says in the catalogue's words why ctx is done: the code of its cause when that is an
-// [abi.Error], else DEADLINE_EXCEEDED or CANCELED. It is nil while ctx is not done. A
-// deadline counts when its time has come, though its timer had no chance to fire.
-func Ended(ctx context.Context) *abi.Error {
-	err := ctx.Err()
-	if deadline, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(deadline) {
-		err = context.DeadlineExceeded
-	}
-	if err == nil {
-		return nil
-	}
-	var own *abi.Error
-	if errors.As(context.Cause(ctx), &own) {
-		return own
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return abi.Errorf(abi.CodeDeadline, "the invocation did not end before its deadline")
-	}
-	return abi.Errorf(abi.CodeCanceled, "the invocation was cancelled")
 }

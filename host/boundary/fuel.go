@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // Gauge is where a guest keeps the fuel it was handed and has not used: a signed number, since it
@@ -14,9 +15,10 @@ type Gauge interface {
 }
 
 // slice is the most fuel a guest is handed at a time, and so what it may compute before it is
-// noticed that its invocation has ended: a few hundred microseconds of work, against less than one
-// for handing it out. What an invocation costs does not depend on it.
-const slice = 3_000_000
+// noticed that its invocation has ended, or that others wait for its processor: a few hundred
+// microseconds of work, against less than one for handing it out. What an invocation costs does
+// not depend on it.
+const slice = share.Slice
 
 // Meter says where the guest that is about to be called keeps its fuel, of which it has none yet.
 // Unmeter follows when the call has returned.
@@ -25,15 +27,19 @@ func (inv *Invocation) Meter(g Gauge) {
 	inv.gauge = g
 }
 
-// Unmeter takes back what the guest has not used and forgets the gauge.
+// Unmeter takes back what the guest has not used, forgets the gauge and leaves the processor to
+// others.
 func (inv *Invocation) Unmeter() {
 	inv.settle()
 	inv.gauge = nil
+	inv.account()
+	inv.turn.Leave()
 }
 
-// Refuel is what a metered guest calls when it has used more than it was handed. It hands out the
-// next slice, unless the invocation is over, out of time, out of fuel or without authority. The
-// caller must look at [Invocation.Over] before it goes back into the guest.
+// Refuel is what a metered guest calls when it has used more than it was handed, and so before it
+// does anything. It hands out the next slice once it is the guest's turn, unless the invocation is
+// over, out of time, out of fuel or without authority. The caller must look at [Invocation.Over]
+// before it goes back into the guest.
 func (inv *Invocation) Refuel(ctx context.Context) {
 	if inv.over != nil {
 		return
@@ -42,18 +48,15 @@ func (inv *Invocation) Refuel(ctx context.Context) {
 		inv.finish(abi.Errorf(abi.CodeInternal, "a guest asked for fuel outside a run"))
 		return
 	}
-	if err := Ended(ctx); err != nil {
+	if err := inv.stands(ctx); err != nil {
 		inv.finish(err)
 		return
 	}
-	if !inv.trial { // which has no authority to lose
-		if err := inv.authority.Current(); err != nil {
-			inv.finish(err)
-			return
-		}
-	}
 	if !inv.settle() {
 		inv.finish(inv.noFuel())
+		return
+	}
+	if inv.account(); !inv.step(ctx) {
 		return
 	}
 	n := min(inv.slice, inv.room())
@@ -71,7 +74,9 @@ func (inv *Invocation) Overflow() {
 func (inv *Invocation) Refund() {
 	if inv.phase == PhaseInitialize {
 		inv.settle()
+		inv.account() // its organisation burnt it all the same
 		inv.take(-inv.used.fuel)
+		inv.counted = 0
 	}
 }
 

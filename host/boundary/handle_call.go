@@ -25,7 +25,7 @@ func resultMeta(_ context.Context, c *call) (Result, error) {
 }
 
 func output(_ context.Context, c *call) (Result, error) {
-	c.inv.output, c.inv.tooLarge = c.data[0], false
+	c.inv.output, c.inv.tooLarge = c.bytes(0), false
 	return value(0), nil
 }
 
@@ -35,14 +35,14 @@ func dropOutput(inv *Invocation) { inv.output, inv.tooLarge = nil, true }
 var errorCode = regexp.MustCompile(`^[A-Z0-9_]+$`)
 
 func errorForm(c *call) *abi.Error {
-	if !errorCode.Match(c.data[0]) {
+	if !errorCode.Match(c.bytes(0)) {
 		return abi.Errorf(abi.CodeArgumentInvalid, "a capability's own code is 1 to %d bytes of A-Z, 0-9 and _", maxErrorCode)
 	}
 	return nil
 }
 
 func guestError(_ context.Context, c *call) (Result, error) {
-	message, _ := plain(c.data[1], maxErrorText)
+	message, _ := plain(c.bytes(1), maxErrorText)
 	c.inv.guest = &GuestError{Code: c.text(0), Message: message}
 	return value(0), nil
 }
@@ -55,12 +55,12 @@ func logLevel(c *call) *abi.Error {
 }
 
 func log(_ context.Context, c *call) (Result, error) {
-	c.inv.logs.add(c.inv.elapsed(), LogLevel(c.word(0)), "", c.data[0])
+	c.inv.logs.add(c.line.Start, LogLevel(c.word(0)), "", c.bytes(0))
 	return value(0), nil
 }
 
 func timeNow(_ context.Context, c *call) (Result, error) {
-	return value(c.inv.now().UnixNano()), nil
+	return value(c.inv.nowAt(c.at).UnixNano()), nil
 }
 
 // randomBudget settles the pointer first: a call that cannot succeed costs nothing.

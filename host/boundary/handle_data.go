@@ -34,7 +34,7 @@ var (
 		return s.Get(ctx, sc, c.text(0))
 	})
 	kvPut = kv(func(ctx context.Context, s KV, sc Scope, c *call) (Result, error) {
-		return s.Put(ctx, sc, c.text(0), c.data[1])
+		return s.Put(ctx, sc, c.text(0), c.bytes(1))
 	})
 	kvDelete = kv(func(ctx context.Context, s KV, sc Scope, c *call) (Result, error) {
 		return s.Delete(ctx, sc, c.text(0))
@@ -66,16 +66,16 @@ var (
 		return s.List(ctx, sc, c.text(0), c.text(1), listed(c.word(0)))
 	})
 	fileCreate = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
-		return s.Create(ctx, sc, c.text(0), c.data[1])
+		return s.Create(ctx, sc, c.text(0), c.bytes(1))
 	})
 	fileWrite = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
-		return s.Write(ctx, sc, c.text(0), c.data[1])
+		return s.Write(ctx, sc, c.text(0), c.bytes(1))
 	})
 	fileReplace = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
-		return s.Replace(ctx, sc, c.text(0), c.text(1), c.data[2])
+		return s.Replace(ctx, sc, c.text(0), c.text(1), c.bytes(2))
 	})
 	fileEdit = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
-		return s.Edit(ctx, sc, c.text(0), c.data[1], c.data[2], c.word(0) == 1)
+		return s.Edit(ctx, sc, c.text(0), c.bytes(1), c.bytes(2), c.word(0) == 1)
 	})
 	fileCopy = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
 		return s.Copy(ctx, sc, c.text(0), c.text(1))

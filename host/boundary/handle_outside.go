@@ -35,7 +35,7 @@ func invokeChild(ctx context.Context, c *call) (Result, error) {
 		return unavailable(c)
 	}
 	c.inv.settle() // what the guest was handed is the child's to use
-	return c.inv.services.Children.InvokeChild(ctx, c.inv.scope(), abi.CapabilityRef(c.text(0)), c.data[1])
+	return c.inv.services.Children.InvokeChild(ctx, c.inv.scope(), abi.CapabilityRef(c.text(0)), c.bytes(1))
 }
 
 // fetchAllowed decodes the request document, so that journal and receipt can name where it
@@ -43,7 +43,7 @@ func invokeChild(ctx context.Context, c *call) (Result, error) {
 // resolves the name (S16).
 func fetchAllowed(c *call) *abi.Error {
 	req := &c.request
-	if err := abi.DecodeStrict(c.data[0], req); err != nil {
+	if err := abi.DecodeStrict(c.bytes(0), req); err != nil {
 		return abi.AsError(err)
 	}
 	at, refusal := place(req.URL)
@@ -71,7 +71,7 @@ func fetch(ctx context.Context, c *call) (Result, error) {
 	if c.inv.services.HTTP == nil {
 		return unavailable(c)
 	}
-	return c.inv.services.HTTP.Fetch(ctx, c.inv.scope(), c.request, c.data[1])
+	return c.inv.services.HTTP.Fetch(ctx, c.inv.scope(), c.request, c.bytes(1))
 }
 
 func secretAllowed(c *call) *abi.Error {
@@ -91,12 +91,12 @@ func secretHMAC(ctx context.Context, c *call) (Result, error) {
 	if c.inv.services.Signer == nil {
 		return unavailable(c)
 	}
-	return c.inv.services.Signer.HMAC(ctx, c.inv.scope(), c.text(0), c.data[1])
+	return c.inv.services.Signer.HMAC(ctx, c.inv.scope(), c.text(0), c.bytes(1))
 }
 
 func auditQuery(ctx context.Context, c *call) (Result, error) {
 	if c.inv.services.Audit == nil {
 		return unavailable(c)
 	}
-	return c.inv.services.Audit.Query(ctx, c.inv.scope(), c.data[0])
+	return c.inv.services.Audit.Query(ctx, c.inv.scope(), c.bytes(0))
 }

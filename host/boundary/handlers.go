@@ -22,6 +22,9 @@ type handler struct {
 	answers bool
 	// failed is the errno of a Result with a Code, when it is not the code's own.
 	failed abi.Errno
+
+	index int    // of the row, in the table
+	pairs []bool // see pairsOf
 }
 
 func (h *handler) failure(code abi.Code) abi.Errno {
@@ -45,12 +48,12 @@ const (
 )
 
 var (
-	aPath    = upTo(abi.CodePathInvalid, maxPath)
-	aGlob    = upTo(abi.CodePatternInvalid, maxGlob)
-	aKey     = upToLimit(abi.CodeKeyInvalid, abi.LimitKeyBytes)
+	aPath    = upTo(abi.CodePathInvalid, maxPath).asText()
+	aGlob    = upTo(abi.CodePatternInvalid, maxGlob).asText()
+	aKey     = upToLimit(abi.CodeKeyInvalid, abi.LimitKeyBytes).asText()
 	aValue   = upToLimit(abi.CodeValueTooLarge, abi.LimitValueBytes)
 	aContent = upToLimit(abi.CodeFileTooLarge, abi.LimitFileBytes)
-	aMessage = bound{"", func(inv *Invocation) int64 { return inv.logs.copied() }}
+	aMessage = bound{bytes: func(inv *Invocation) int64 { return inv.logs.copied() }}
 )
 
 // handlers has exactly one entry for each row of [abi.Functions]; a test holds it to that.
@@ -58,7 +61,7 @@ var handlers = map[string]*handler{
 	"input":       {act: input, fills: true},
 	"result_read": {act: resultRead},
 	"result_meta": {act: resultMeta},
-	"output":      {data: []bound{upToLimit(abi.CodeOutputLimit, abi.LimitOutputBytes)}, act: output, tooBig: dropOutput, answers: true},
+	"output":      {data: []bound{upToLimit(abi.CodeOutputLimit, abi.LimitOutputBytes).asKept()}, act: output, tooBig: dropOutput, answers: true},
 	"error":       {data: []bound{upTo(abi.CodeArgumentInvalid, maxErrorCode), upTo(abi.CodeOutputLimit, maxErrorText)}, check: errorForm, act: guestError, answers: true},
 	"log":         {data: []bound{aMessage}, check: logLevel, act: log},
 	"time_now":    {act: timeNow},
@@ -74,16 +77,16 @@ var handlers = map[string]*handler{
 	"file_list":    {data: []bound{aPath, aPath}, check: target, act: fileList, fills: true},
 	"file_create":  {data: []bound{aPath, aContent}, check: target, act: fileCreate, fills: true},
 	"file_write":   {data: []bound{aPath, aContent}, check: target, act: fileWrite, fills: true},
-	"file_replace": {data: []bound{aPath, upTo(abi.CodeVersionMismatch, maxVersion), aContent}, check: target, act: fileReplace, fills: true},
+	"file_replace": {data: []bound{aPath, upTo(abi.CodeVersionMismatch, maxVersion).asText(), aContent}, check: target, act: fileReplace, fills: true},
 	"file_edit":    {data: []bound{aPath, aContent, aContent}, check: fileEditForm, act: fileEdit, fills: true},
 	"file_copy":    {data: []bound{aPath, aPath}, check: targetPair, act: fileCopy, fills: true},
 	"file_move":    {data: []bound{aPath, aPath}, check: targetPair, act: fileMove, fills: true},
 	"file_remove":  {data: []bound{aPath}, check: target, act: fileRemove, fills: true},
-	"file_grep":    {data: []bound{upTo(abi.CodePatternInvalid, maxPattern), aGlob}, check: target, act: fileGrep, fills: true},
+	"file_grep":    {data: []bound{upTo(abi.CodePatternInvalid, maxPattern).asText(), aGlob}, check: target, act: fileGrep, fills: true},
 	"file_glob":    {data: []bound{aGlob}, check: target, act: fileGlob, fills: true},
 
 	"capability_invoke": {
-		data:  []bound{upTo(abi.CodeArgumentInvalid, abi.MaxRefBytes), upToLimit(abi.CodeInputLimit, abi.LimitInputBytes)},
+		data:  []bound{upTo(abi.CodeArgumentInvalid, abi.MaxRefBytes).asText(), upToLimit(abi.CodeInputLimit, abi.LimitInputBytes)},
 		check: childAllowed, act: invokeChild, fills: true, failed: abi.ECHILD,
 	},
 	"http_fetch": {
@@ -91,10 +94,30 @@ var handlers = map[string]*handler{
 		check: fetchAllowed, act: fetch, fills: true,
 	},
 	"secret_hmac": {
-		data:  []bound{upTo(abi.CodeSecretDenied, maxName), upToLimit(abi.CodeRequestTooLarge, abi.LimitHTTPBytes)},
+		data:  []bound{upTo(abi.CodeSecretDenied, maxName).asText(), upToLimit(abi.CodeRequestTooLarge, abi.LimitHTTPBytes)},
 		check: secretAllowed, act: secretHMAC, fills: true,
 	},
 	"audit_query": {data: []bound{upTo(abi.CodeInvalidRequest, maxQuery)}, check: target, act: auditQuery, fills: true},
+}
+
+// rows finds the handler of a row without a look at its name.
+var rows = func() map[*abi.Function]*handler {
+	m := make(map[*abi.Function]*handler)
+	for i := range abi.Functions() {
+		fn := &abi.Functions()[i]
+		if h := handlers[fn.Name]; h != nil {
+			h.index, h.pairs = i, pairsOf(fn.Params)
+			m[fn] = h
+		}
+	}
+	return m
+}()
+
+func handlerOf(fn *abi.Function) *handler {
+	if h := rows[fn]; h != nil {
+		return h
+	}
+	return handlers[fn.Name] // a copy of a row
 }
 
 // target names the first argument as the call's target until the service says it better.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // Spec is what an invocation is made from.
@@ -22,7 +23,16 @@ type Spec struct {
 	// Parent is the invocation that waits for this one, and whose budgets it spends too: by making
 	// children nobody gets more than they have. Nil for a caller's own. See [From].
 	Parent *Invocation
+	// Share pays for the processor: the guest waits for its turn, and in its parent's if it has one.
+	// Nil: it computes whenever it likes.
+	Share *share.Org
+	// Witness is told what ends the invocation; nil: nobody is.
+	Witness Witness
 }
+
+// Witness learns, on the guest's goroutine, why a guest must not run on, as soon as it is known
+// there. It is told once, and not of a guest that ends by itself. It must not wait.
+type Witness interface{ Over(why *abi.Error) }
 
 // Phase says what a guest may do now. The zero value lets it do nothing.
 type Phase uint8
@@ -43,6 +53,7 @@ type Invocation struct {
 	services  Services
 	input     []byte
 	clock     func() time.Time
+	wall      bool // the clock is the one that deadlines are of
 	random    io.Reader
 	log       *slog.Logger
 	start     time.Time
@@ -61,13 +72,22 @@ type Invocation struct {
 	logs     guestLog
 	gauge    Gauge // of the guest that runs; nil: none
 	slice    int64 // of fuel
+	counted  int64 // of the fuel used, what the share was told of
+	turn     *share.Turn
+	payer    *share.Org // see Share
+	ownTurn  share.Turn
+	witness  Witness
 	trial    bool
 	used     budgets
 	below    budgets     // what its children used, and theirs
 	parent   *Invocation // nil: none. Its guest waits, so that it is this goroutine's too
 	intent   bool        // the durable intent is recorded
+	call     call
+	wasi     wasiCall
+	copies   copies
 	lines    []Line
-	unlisted map[string]int64
+	unlisted [maxFunctions]int32 // by row of the table
+	run      runContext
 }
 
 // budgets counts what was used up.
@@ -98,31 +118,43 @@ func NewTrial(limits *abi.Limits) *Invocation {
 	return inv
 }
 
+var discard = slog.New(slog.DiscardHandler)
+
 func newInvocation(s Spec, limits *abi.Limits) *Invocation {
-	if s.Now == nil {
+	wall := s.Now == nil
+	if wall {
 		s.Now = time.Now
 	}
 	if s.Random == nil {
 		s.Random = rand.Reader
 	}
 	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
+		s.Log = discard
 	}
-	return &Invocation{
+	inv := &Invocation{
 		authority: s.Authority,
 		limits:    limits,
 		services:  s.Services,
 		parent:    s.Parent,
 		input:     s.Input,
 		clock:     s.Now,
+		wall:      wall,
 		random:    s.Random,
 		log:       s.Log,
 		start:     s.Now(),
 		slice:     slice,
 		label:     s.Authority.Spec().Start.Source(),
 		logs:      guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)},
-		unlisted:  make(map[string]int64),
+		witness:   s.Witness,
 	}
+	inv.payer = s.Share
+	if inv.turn = &inv.ownTurn; s.Parent != nil {
+		inv.turn = s.Parent.turn
+		inv.payer = s.Parent.payer
+	} else {
+		inv.turn.Begin(s.Share)
+	}
+	return inv
 }
 
 // Authority returns what the invocation may do.
@@ -151,6 +183,9 @@ func (inv *Invocation) Asked() []string { return inv.asked }
 func (inv *Invocation) finish(why *abi.Error) {
 	if inv.over == nil {
 		inv.over = why
+		if inv.witness != nil {
+			inv.witness.Over(why)
+		}
 	}
 }
 
@@ -180,8 +215,6 @@ var _ Flow = (*Invocation)(nil)
 
 func (inv *Invocation) scope() Scope { return Scope{Authority: inv.authority, Flow: inv} }
 
-func (inv *Invocation) elapsed() time.Duration { return inv.clock().Sub(inv.start) }
-
 // Coarse resolutions of every clock a guest can read (S6).
 const (
 	tickBoundary   = time.Millisecond
@@ -197,8 +230,11 @@ func (inv *Invocation) tick() time.Duration {
 
 // now is the guest's clock. It does not go back within an invocation as long as the host's
 // clock has a monotonic reading.
-func (inv *Invocation) now() time.Time {
-	return inv.start.Add(inv.elapsed()).Truncate(inv.tick())
+func (inv *Invocation) now() time.Time { return inv.nowAt(inv.clock()) }
+
+// nowAt is now for a time that was just read from the invocation's clock.
+func (inv *Invocation) nowAt(at time.Time) time.Time {
+	return inv.start.Add(at.Sub(inv.start)).Truncate(inv.tick())
 }
 
 // spend takes n from a budget of the invocation and of all above it, or takes nothing and refuses

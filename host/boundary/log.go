@@ -58,6 +58,9 @@ func (j *guestLog) drop(at time.Duration) {
 // formatting characters and line separators are escaped, invalid UTF-8 is replaced. It
 // reports whether text was cut.
 func plain(text []byte, most int) (string, bool) {
+	if len(text) <= most && isPlain(text) {
+		return string(text), false
+	}
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
@@ -76,12 +79,25 @@ func plain(text []byte, most int) (string, bool) {
 	return b.String(), false
 }
 
+// isPlain reports whether text is of printable ASCII alone, which almost all text is.
+func isPlain[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 var shortEscapes = map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 // maxTarget bounds what a receipt line or a journal entry names, in bytes.
 const maxTarget = 256
 
 func plainTarget(s string) string {
+	if len(s) <= maxTarget && isPlain(s) {
+		return s
+	}
 	text, cut := plain([]byte(s), maxTarget)
 	if cut {
 		text += "…"

@@ -45,13 +45,37 @@ type Line struct {
 	Took     time.Duration      `json:"took"`          // ns
 }
 
-// addLine lists a call that has a target or was refused, and counts any other.
-func (inv *Invocation) addLine(l Line, hasTarget bool) {
-	if (hasTarget || l.Code != "") && len(inv.lines) < MaxLines {
-		inv.lines = append(inv.lines, l)
+// list writes the line of a call that has a target or was refused, and counts any other.
+func (c *call) list() {
+	inv := c.inv
+	if (c.fn.Receipt == "" && c.line.Code == "") || len(inv.lines) >= MaxLines {
+		inv.unlisted[c.handler.index]++
 		return
 	}
-	inv.unlisted[l.Function]++
+	if inv.lines == nil {
+		inv.lines = make([]Line, 0, firstLines)
+	}
+	c.line.Took = inv.clock().Sub(c.at)
+	inv.lines = append(inv.lines, c.line)
+}
+
+const (
+	firstLines   = 8  // of a receipt that has any
+	maxFunctions = 32 // of the table; a test holds it to that
+)
+
+// countedCalls is what list counted, by name.
+func (inv *Invocation) countedCalls() map[string]int64 {
+	var m map[string]int64
+	for i := range abi.Functions() {
+		if n := inv.unlisted[i]; n > 0 {
+			if m == nil {
+				m = make(map[string]int64)
+			}
+			m[abi.Functions()[i].Name] = int64(n)
+		}
+	}
+	return m
 }
 
 func (inv *Invocation) receipt(peakMemory int64) Receipt {
@@ -64,9 +88,9 @@ func (inv *Invocation) receipt(peakMemory int64) Receipt {
 		HTTPRequests: inv.used.requests,
 		Fuel:         inv.used.fuel,
 		PeakMemory:   peakMemory,
-		Took:         inv.elapsed(),
+		Took:         inv.clock().Sub(inv.start),
 		Lines:        inv.lines,
-		Unlisted:     inv.unlisted,
+		Unlisted:     inv.countedCalls(),
 		Logs:         inv.logs.records,
 		Guest:        inv.guest,
 	}

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -22,13 +23,19 @@ func TestHandlersAreTheTable(t *testing.T) {
 		}
 		delete(left, fn.Name)
 		pairs := 0
-		for i := range fn.Params {
-			if isPair(fn.Params, i) {
+		for i, pair := range h.pairs {
+			if pair != (isPointer(fn.Params[i].Name) && i+1 < len(fn.Params)) {
+				t.Errorf("%s: parameter %d begins a pair: %t", fn.Name, i, pair)
+			}
+			if pair {
 				pairs++
 			}
 		}
-		if len(h.data) != pairs {
-			t.Errorf("%s copies %d arguments and bounds %d", fn.Name, pairs, len(h.data))
+		if len(h.data) != pairs || pairs > maxArguments || len(fn.Params)-2*pairs > maxArguments {
+			t.Errorf("%s copies %d arguments of %d parameters and bounds %d", fn.Name, pairs, len(fn.Params), len(h.data))
+		}
+		if h.index != i || i >= maxFunctions || handlerOf(fn) != h {
+			t.Errorf("%s is row %d and has the index %d", fn.Name, i, h.index)
 		}
 		if h.act == nil {
 			t.Errorf("%s does nothing", fn.Name)
@@ -44,6 +51,8 @@ func TestHandlersAreTheTable(t *testing.T) {
 		t.Errorf("%s has a handler and no row", name)
 	}
 }
+
+func isPointer(name string) bool { return strings.HasSuffix(name, "_ptr") }
 
 func TestWASIHandlersAreTheSubset(t *testing.T) {
 	var rows, handled []string

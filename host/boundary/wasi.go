@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -17,8 +18,11 @@ import (
 // wasi_snapshot_preview1.
 type wasiCall struct {
 	inv  *Invocation
+	row  *wasiRow
 	mem  Memory
 	args []uint64
+	at   time.Time // when it began
+	word [8]byte   // on its way to the guest
 }
 
 func (w *wasiCall) arg(i int) uint32 { return uint32(w.args[i]) }
@@ -31,11 +35,13 @@ func (w *wasiCall) put(ptr uint32, b []byte) int32 {
 }
 
 func (w *wasiCall) put32(ptr, v uint32) int32 {
-	return w.put(ptr, binary.LittleEndian.AppendUint32(nil, v))
+	binary.LittleEndian.PutUint32(w.word[:], v)
+	return w.put(ptr, w.word[:4])
 }
 
 func (w *wasiCall) put64(ptr uint32, v uint64) int32 {
-	return w.put(ptr, binary.LittleEndian.AppendUint64(nil, v))
+	binary.LittleEndian.PutUint64(w.word[:], v)
+	return w.put(ptr, w.word[:])
 }
 
 // copied takes n bytes out of guest memory, once. The caller has bounded n.
@@ -51,43 +57,49 @@ func (w *wasiCall) copied(ptr, n uint32) ([]byte, bool) {
 // subset answers ENOSYS. The caller must look at [Invocation.Over] before it goes back into
 // the guest, and proc_exit always leaves it set.
 func WASI(ctx context.Context, inv *Invocation, name string, mem Memory, args []uint64) int32 {
-	if err := Ended(ctx); err != nil {
+	row, at := wasiRows[name], inv.clock()
+	if err := inv.ended(ctx, at); err != nil {
 		inv.finish(err)
 	}
 	if inv.phase != PhaseInitialize && inv.phase != PhaseRun {
 		inv.finish(abi.Errorf(abi.CodeInternal, "a WASI call outside a run"))
 	}
-	handle := wasiHandlers[name]
-	if inv.over != nil || handle == nil {
+	if inv.over != nil || row == nil {
 		return abi.WASINosys
 	}
-	if inv.phase == PhaseInitialize && !constantWASI[name] && !slices.Contains(inv.asked, name) {
+	if inv.phase == PhaseInitialize && !row.constant && !slices.Contains(inv.asked, name) {
 		inv.asked = append(inv.asked, name)
 	}
-	price := wasiPrice[name]
-	if inv.pay(int64(price.Base)) != nil {
+	if inv.pay(int64(row.price.Base)) != nil {
 		return abi.WASINosys
 	}
+	w := &inv.wasi
+	*w = wasiCall{inv: inv, row: row, mem: mem, args: args, at: at}
 	errno := abi.WASIInval
-	inv.protect(name, func() { errno = handle(ctx, &wasiCall{inv, mem, args}) })
-	if err := Ended(ctx); err != nil {
-		inv.finish(err)
-	}
+	inv.protect(name, func() { errno = row.handle(ctx, w) })
 	return errno
 }
 
-// wasiPrice are the prices of the subset, by name.
-var wasiPrice = func() map[string]abi.Price {
-	m := make(map[string]abi.Price)
+// wasiRow is what there is to a function of the subset.
+type wasiRow struct {
+	handle   func(context.Context, *wasiCall) int32
+	price    abi.Price
+	constant bool
+}
+
+var wasiRows = func() map[string]*wasiRow {
+	m := make(map[string]*wasiRow)
 	for _, f := range abi.WASIFunctions() {
-		m[f.Name] = f.Price()
+		if handle := wasiHandlers[f.Name]; handle != nil {
+			m[f.Name] = &wasiRow{handle, f.Price(), constantWASI[f.Name]}
+		}
 	}
 	return m
 }()
 
 // pay takes for n bytes, before they are moved; false says the invocation is over.
-func (w *wasiCall) pay(name string, n int64) bool {
-	return w.inv.pay(kibs(n)*int64(wasiPrice[name].PerKiB)) == nil
+func (w *wasiCall) pay(n int64) bool {
+	return w.inv.pay(kibs(n)*int64(w.row.price.PerKiB)) == nil
 }
 
 // constantWASI are the functions that answer every guest of every invocation the same and
@@ -146,7 +158,7 @@ func clockTime(_ context.Context, w *wasiCall) int32 {
 	if w.arg(0) > lastClock {
 		return abi.WASIInval
 	}
-	return w.put64(w.arg(2), uint64(w.inv.now().UnixNano()))
+	return w.put64(w.arg(2), uint64(w.inv.nowAt(w.at).UnixNano()))
 }
 
 // wasiRandom takes from the budget of random. A runtime that is refused its seed cannot go
@@ -160,7 +172,7 @@ func wasiRandom(_ context.Context, w *wasiCall) int32 {
 		w.inv.finish(err)
 		return abi.WASINotcap
 	}
-	if !w.pay("random_get", int64(n)) {
+	if !w.pay(int64(n)) {
 		return abi.WASINotcap
 	}
 	if err := w.inv.fill(w.mem, ptr, n); err != nil {
@@ -211,13 +223,13 @@ func fdWrite(_ context.Context, w *wasiCall) int32 {
 		}
 		text = append(text, view[:min(len(view), maxWrite-len(text))]...)
 	}
-	if !w.pay("fd_write", int64(len(text))) {
+	if !w.pay(int64(len(text))) {
 		return abi.WASINotcap
 	}
 	if errno := w.put32(w.arg(3), uint32(len(text))); errno != abi.WASISuccess {
 		return errno
 	}
-	w.inv.logs.addStream(w.inv.elapsed(), stream, text)
+	w.inv.logs.addStream(w.at.Sub(w.inv.start), stream, text)
 	return abi.WASISuccess
 }
 

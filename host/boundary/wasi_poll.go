@@ -46,7 +46,12 @@ func pollOneoff(ctx context.Context, w *wasiCall) int32 {
 		subs = append(subs, w.subscription(raw))
 	}
 	wait := earliest(subs)
+	w.inv.turn.Leave()
 	sleep(ctx, wait)
+	if err := Ended(ctx); err != nil {
+		w.inv.finish(err)
+	}
+	w.inv.rejoin(ctx)
 
 	var events []byte
 	for _, s := range subs {

@@ -8,6 +8,7 @@ func (p *Pooled) Tamper(how func(api.Module, []api.MutableGlobal)) (n int) {
 	defer p.mu.Unlock()
 	for _, t := range p.tenants {
 		for _, s := range t.shelves {
+			s.restoring.Wait()
 			var all []*kept
 			for k := s.pop(); k != nil; k = s.pop() {
 				all = append(all, k)
@@ -30,4 +31,19 @@ func (p *Pooled) OrgBytes(org string) int64 {
 		return t.bytes.Load()
 	}
 	return 0
+}
+
+// Shrink waits for what is being put back and leaves at most n idle instances on each shelf: how
+// many there are otherwise is the scheduler's doing.
+func (p *Pooled) Shrink(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			s.restoring.Wait()
+			for s.idle() > n {
+				p.discard(s.pop())
+			}
+		}
+	}
 }

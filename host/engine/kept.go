@@ -9,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/memory"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // frozen is the state a module has right after initialisation: its memory and its mutable
@@ -23,16 +24,18 @@ type frozen struct {
 // until it is put back or closed; nobody else touches it (S1).
 type kept struct {
 	metered
+	handles handles
 	shelf   *shelf
 	module  api.Module
 	region  *memory.Region
 	globals []api.MutableGlobal
 	of      *frozen // what it is put back to; nil when it is for one invocation only
 
-	lent   int       // times
-	since  time.Time // when it was put back
-	cost   int64     // what the pool's budget has for it
-	intact bool      // the last call returned by itself, and nothing ended the invocation
+	lent   int        // times
+	since  time.Time  // when it was put back
+	cost   int64      // what the pool's budget has for it
+	intact bool       // the last call returned by itself, and nothing ended the invocation
+	debtor *share.Org // pays for putting it back
 	result [1]uint64
 }
 
@@ -41,8 +44,10 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 	k.intact = false
 	k.result[0] = 0
 	inv := boundary.From(ctx)
-	// A new function for each call: one that is kept would keep the deepest stack it ever had.
-	if err := k.call(ctx, inv, k.module.ExportedFunction(export), k.result[:]); err != nil {
+	k.debtor = inv.Share()
+	err := k.call(ctx, inv, k.handles.of(k.module, export).f, k.result[:])
+	k.handles.trim()
+	if err != nil {
 		return failure(ctx, inv, err)
 	}
 	k.intact = settled(ctx, inv)
@@ -111,9 +116,12 @@ func (k *kept) become(f *frozen) error {
 	return nil
 }
 
-// restore puts the instance back to what it was made as.
+// restore puts the instance back to what it was made as, on its organisation's account.
 func (k *kept) restore() error {
-	if _, err := k.region.Restore(); err != nil {
+	written, err := k.region.Restore()
+	k.debtor.Debit(restoreFuel(written))
+	k.debtor = nil
+	if err != nil {
 		return err
 	}
 	k.setGlobals()

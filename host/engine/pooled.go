@@ -1,17 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/tetratelabs/wazero"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/boundary"
@@ -20,7 +16,7 @@ import (
 
 // PoolOptions configures a [Pooled]. The zero value is usable.
 type PoolOptions struct {
-	Bytes    int64         // what images and instances may take together; 0 is 1 GiB
+	Bytes    int64         // what is held, images and idle instances may take together; 0 is 1 GiB
 	Idle     time.Duration // after which an unused instance is closed; 0 is a minute
 	SeedLife time.Duration // of an image with frozen randomness, before it is remade; 0 is a minute
 	Retire   int           // invocations an instance serves at most; 0 is 10,000 (S11)
@@ -41,12 +37,19 @@ type PoolOptions struct {
 // deadline, cancellation, exit, fault of the host), when its memory grew, when it has served
 // its number of invocations, and when the budget is used up by others.
 //
+// An instance always has one owner, who alone touches it: the goroutine that runs its guest, and
+// after that call has returned (S1) the one that puts it back. Where there is much to put back that
+// is another goroutine, so that no answer waits for it; where there is little, handing it on would
+// take longer. Either way the organisation's share pays (S10).
+//
 // Over the budget, the organisation that takes most of it gives first, its least recently used
-// instances first.
+// instances first. The budget is for what is kept: guests that run take what their limits allow
+// on top of it.
 //
 // It is safe for concurrent use. Lending and putting back touch no lock that all cores share.
-// Locks are taken in the order Pooled.mu, shelf.mu, Image.mu, stack.mu. Close it after the last
-// Run has returned.
+// Locks are taken in the order Pooled.mu, shelf.mu, Image.mu, stack.mu; who waits for a shelf's
+// restoring holds the first two, and who puts back takes the last only. Close it after the last Run
+// has returned.
 type Pooled struct {
 	o     PoolOptions
 	bytes atomic.Int64
@@ -58,12 +61,6 @@ type Pooled struct {
 
 	stop func()
 	done chan struct{}
-}
-
-// tenant is an organisation and what it takes of the budget.
-type tenant struct {
-	bytes   atomic.Int64
-	shelves []*shelf // guarded by Pooled.mu
 }
 
 // counters count what does not happen on the fast path.
@@ -120,28 +117,39 @@ func (p *Pooled) Take(ctx context.Context, image *Image, inv *boundary.Invocatio
 	if !s.used.Load() {
 		s.used.Store(true)
 	}
+	f := p.current(s, inv.Began())
 	for k := s.pop(); k != nil; k = s.pop() {
-		if p.lendable(k) {
+		if p.lendable(k, f) {
 			k.lent++
 			return k, nil
 		}
 		p.discard(k)
 	}
-	return p.make(ctx, s, inv)
+	// Nobody had the time to put these back. It is less work than a new instance.
+	for k := s.popUsed(); k != nil; k = s.popUsed() {
+		if p.restore(k) && p.lendable(k, f) {
+			k.lent++
+			return k, nil
+		}
+		p.discard(k)
+	}
+	return p.make(ctx, s, inv, f)
 }
 
 // current returns what the shelf's instances are put back to, or nil when it has to be made,
 // for the first time or again.
-func (p *Pooled) current(s *shelf) *frozen {
+func (p *Pooled) current(s *shelf, now time.Time) *frozen {
 	f := s.frozen.Load()
-	if f != nil && s.image.keeping.Seeded && time.Since(f.made) > p.o.SeedLife {
+	if f != nil && s.image.keeping.Seeded && now.Sub(f.made) > p.o.SeedLife {
 		return nil
 	}
 	return f
 }
 
-func (p *Pooled) lendable(k *kept) bool {
-	if k.of != p.current(k.shelf) || k.module.IsClosed() {
+// lendable reports whether an instance is what f says. Where f has just been remade it is not, and
+// where it was remade since it was asked for, a little longer is.
+func (p *Pooled) lendable(k *kept, f *frozen) bool {
+	if k.of != f || k.module.IsClosed() {
 		return false
 	}
 	if p.o.Verify && !k.pristine() {
@@ -151,122 +159,6 @@ func (p *Pooled) lendable(k *kept) bool {
 		return false
 	}
 	return true
-}
-
-// make makes an instance: from the image when there is one, else by running the initialiser in
-// this invocation, which makes the image.
-func (p *Pooled) make(ctx context.Context, s *shelf, inv *boundary.Invocation) (Instance, *abi.Error) {
-	k, err := s.instantiate(ctx, inv)
-	if err != nil {
-		return nil, err
-	}
-	p.count.made.Add(1)
-	k.lent = 1
-	if f := p.current(s); f != nil {
-		if k.become(f) != nil { // the image was replaced or dropped meanwhile
-			p.discard(k)
-			return Fresh{}.Take(ctx, s.image, inv)
-		}
-	} else if err := p.initialize(ctx, k, inv); err != nil {
-		p.discard(k)
-		return nil, err
-	}
-	p.recharge(k)
-	return k, nil
-}
-
-// initialize runs the initialiser, without authority, and freezes what it left if that may be
-// done.
-func (p *Pooled) initialize(ctx context.Context, k *kept, inv *boundary.Invocation) *abi.Error {
-	s := k.shelf
-	if err := k.initialize(ctx, k.module, s.image, inv); err != nil {
-		return err
-	}
-	if !s.image.learn(inv) {
-		return nil // for this invocation only
-	}
-	inv.Refund()
-	if !settled(ctx, inv) || k.region.Size() == 0 {
-		return nil
-	}
-	f, err := k.freeze(time.Now())
-	if err != nil {
-		return abi.Errorf(abi.CodeInternal, "an image could not be made: %w", err)
-	}
-	p.publish(s, f)
-	return nil
-}
-
-// publish makes f what the shelf's instances are put back to, unless another is by now.
-func (p *Pooled) publish(s *shelf, f *frozen) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shut || p.current(s) != nil {
-		_ = f.memory.Close() // its one instance has it still, and is not kept
-		return
-	}
-	p.count.frozen.Add(1)
-	p.charge(s.tenant, int64(f.memory.Size()))
-	p.unfreeze(s, s.frozen.Swap(f))
-}
-
-func (p *Pooled) unfreeze(s *shelf, f *frozen) {
-	if f != nil {
-		p.charge(s.tenant, -int64(f.memory.Size()))
-		_ = f.memory.Close()
-	}
-}
-
-// release puts an instance back, on the goroutine that ran it, or closes it.
-func (p *Pooled) release(k *kept) {
-	s := k.shelf
-	if !p.reusable(k) {
-		p.discard(k)
-		return
-	}
-	if err := k.restore(); err != nil {
-		p.o.Log.Error("an instance could not be put back and was closed", "code", abi.CodeInternal, "digest", s.key.digest, "cause", err)
-		p.discard(k)
-		return
-	}
-	p.recharge(k)
-	if p.bytes.Load() > p.o.Bytes && !p.reclaim(s) {
-		p.discard(k)
-		return
-	}
-	k.since = time.Now()
-	if !s.push(k) {
-		p.discard(k)
-	}
-}
-
-func (p *Pooled) reusable(k *kept) bool {
-	return k.intact && k.of != nil && k.of == k.shelf.frozen.Load() && k.lent < p.o.Retire &&
-		k.region.Size() == k.of.memory.Size() && !k.module.IsClosed()
-}
-
-// discard closes an instance that the caller owns.
-func (p *Pooled) discard(k *kept) {
-	p.count.discarded.Add(1)
-	p.charge(k.shelf.tenant, -k.cost)
-	k.cost = 0
-	if err := k.close(); err != nil {
-		p.o.Log.Error("an instance was not freed", "code", abi.CodeInternal, "cause", err)
-	}
-}
-
-// recharge brings what the budget has for an instance up to date.
-func (p *Pooled) recharge(k *kept) {
-	cost := k.shelf.image.keeping.Overhead + int64(k.region.Private())
-	p.charge(k.shelf.tenant, cost-k.cost)
-	k.cost = cost
-}
-
-func (p *Pooled) charge(t *tenant, n int64) {
-	if n != 0 {
-		t.bytes.Add(n)
-		p.bytes.Add(n)
-	}
 }
 
 // shelfOf finds or makes the shelf of an invocation. It is nil when there cannot be one.
@@ -284,11 +176,7 @@ func (p *Pooled) shelfOf(image *Image, inv *boundary.Invocation) *shelf {
 	if !image.addShelf(s) {
 		return nil
 	}
-	org := s.key.org
-	if p.tenants[org] == nil {
-		p.tenants[org] = new(tenant)
-	}
-	s.tenant = p.tenants[org]
+	s.tenant = p.tenantOf(s.key.org)
 	s.tenant.shelves = append(s.tenant.shelves, s)
 	return s
 }
@@ -303,114 +191,6 @@ func (p *Pooled) findShelf(image *Image, inv *boundary.Invocation, set LinkSet) 
 		}
 	}
 	return nil
-}
-
-// drop closes a shelf and what is on it. What is lent from it is closed when it comes back.
-func (p *Pooled) drop(s *shelf) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropLocked(s)
-}
-
-func (p *Pooled) dropLocked(s *shelf) {
-	s.mu.Lock()
-	if s.shut {
-		s.mu.Unlock()
-		return
-	}
-	s.shut = true
-	s.image.removeShelf(s)
-	for _, k := range s.empty() {
-		p.discard(k)
-	}
-	p.unfreeze(s, s.frozen.Swap(nil))
-	s.mu.Unlock()
-	t := s.tenant
-	t.shelves = slices.DeleteFunc(t.shelves, func(other *shelf) bool { return other == s })
-	if len(t.shelves) == 0 && p.tenants[s.key.org] == t {
-		delete(p.tenants, s.key.org)
-	}
-}
-
-// reclaim closes what is idle until the pool is well within its budget, and reports whether it
-// is within. It leaves the shelf alone that something is about to be put on.
-func (p *Pooled) reclaim(busy *shelf) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for goal := p.o.Bytes - p.o.Bytes/8; p.bytes.Load() > goal; {
-		tenants := slices.SortedFunc(maps.Values(p.tenants), func(a, b *tenant) int {
-			return cmp.Compare(b.bytes.Load(), a.bytes.Load())
-		})
-		if !slices.ContainsFunc(tenants, func(t *tenant) bool { return p.reclaimInstance(t) || p.reclaimImage(t, busy) }) {
-			break
-		}
-	}
-	return p.bytes.Load() <= p.o.Bytes
-}
-
-// reclaimInstance closes a tenant's least recently used idle instance.
-func (p *Pooled) reclaimInstance(t *tenant) bool {
-	var from *shelf
-	var oldest time.Time
-	for _, s := range t.shelves {
-		if at, ok := s.oldest(); ok && (from == nil || at.Before(oldest)) {
-			from, oldest = s, at
-		}
-	}
-	if from == nil {
-		return false
-	}
-	for _, k := range from.takeUntil(oldest, 1) {
-		p.discard(k)
-	}
-	return true
-}
-
-// reclaimImage drops one of a tenant's images, rather one that was not used of late.
-func (p *Pooled) reclaimImage(t *tenant, busy *shelf) bool {
-	var victim *shelf
-	for _, s := range t.shelves {
-		if s != busy && s.frozen.Load() != nil && (victim == nil || !s.used.Load()) {
-			victim = s
-		}
-	}
-	if victim == nil {
-		return false
-	}
-	p.dropLocked(victim)
-	return true
-}
-
-// tidy closes what was idle for long: instances, and shelves that nobody came to in between.
-func (p *Pooled) tidy(ctx context.Context) {
-	defer close(p.done)
-	round := time.NewTicker(max(p.o.Idle/2, time.Millisecond))
-	defer round.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-round.C:
-			p.tidyOnce(now.Add(-p.o.Idle))
-		}
-	}
-}
-
-func (p *Pooled) tidyOnce(until time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, t := range p.tenants {
-		for _, s := range slices.Clone(t.shelves) {
-			for _, k := range s.takeUntil(until, -1) {
-				p.discard(k)
-			}
-			if s.used.Swap(false) || s.idle() > 0 {
-				s.quiet = 0
-			} else if s.quiet++; s.quiet > 2 {
-				p.dropLocked(s)
-			}
-		}
-	}
 }
 
 // Stats says what the pool has and did.
@@ -441,31 +221,4 @@ func (p *Pooled) Close() {
 			p.dropLocked(s)
 		}
 	}
-}
-
-// instantiate makes a new instance in memory of its own, before its initialiser ran. The
-// memory is there before the engine asks for it (S11).
-func (s *shelf) instantiate(ctx context.Context, inv *boundary.Invocation) (*kept, *abi.Error) {
-	linked, err := s.image.linked(ctx, s.key.set)
-	if err != nil {
-		return nil, abi.AsError(err)
-	}
-	limit := inv.Limits().Get(abi.LimitMemoryBytes)
-	region, err := memory.Reserve(uint64(min(max(limit, 0), s.image.mostSize)))
-	if err != nil {
-		return nil, abi.Errorf(abi.CodeOverloaded, "there is no memory for the guest: %w", err)
-	}
-	k := &kept{shelf: s, region: region}
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
-	k.module, err = s.image.runtime.InstantiateModule(withMemory(linked.resolve(ctx), region), s.image.compiled, config)
-	if err != nil {
-		_ = region.Close()
-		// Not the guest's code: a segment that lies outside its memory or table.
-		return nil, abi.Errorf(abi.CodeInitializeFailed, "the module cannot be instantiated: %w", traced(err))
-	}
-	if !k.bindAll(s.names) {
-		_ = k.close()
-		return nil, abi.Errorf(abi.CodeInternal, "the prepared module does not export its globals")
-	}
-	return k, nil
 }

@@ -487,6 +487,8 @@ func TestPooledMemoryIsFlat(t *testing.T) {
 			}
 			e.Run(context.Background(), image, invocation{export: export}.make())
 		}
+		e.Run(context.Background(), image, invocation{export: "leave"}.make())
+		p.Shrink(1)
 	}
 	many(1000)
 	before := count()

@@ -30,10 +30,10 @@ func (e *Engine) Started() int64 { return e.started.Load() }
 func (e *Engine) Trials() int64 { return e.trials.Load() }
 
 // Run runs one invocation to its end on the calling goroutine. The deadline is the earliest
-// of ctx's, the authority's and the wall limit, from now.
+// of ctx's, the authority's and the wall limit since the invocation was made.
 func (e *Engine) Run(ctx context.Context, image *Image, inv *boundary.Invocation) boundary.Outcome {
-	ctx, cancel := e.within(boundary.With(ctx, inv), inv)
-	defer cancel()
+	ctx, end := inv.Within(ctx, deadline(inv))
+	defer end()
 	instance, failure := e.run(ctx, image, inv)
 	var memory int64
 	if instance != nil {
@@ -81,13 +81,13 @@ func contain(err **abi.Error) {
 	}
 }
 
-// within bounds ctx by the invocation's time.
-func (e *Engine) within(ctx context.Context, inv *boundary.Invocation) (context.Context, context.CancelFunc) {
-	deadline := time.Now().Add(time.Duration(inv.Limits().Get(abi.LimitWall)) * time.Millisecond)
-	if d := inv.Authority().Spec().Deadline; !d.IsZero() && d.Before(deadline) {
-		deadline = d
+// deadline is when the invocation's time is over.
+func deadline(inv *boundary.Invocation) time.Time {
+	by := inv.Began().Add(time.Duration(inv.Limits().Get(abi.LimitWall)) * time.Millisecond)
+	if d := inv.Authority().Spec().Deadline; !d.IsZero() && d.Before(by) {
+		return d
 	}
-	return context.WithDeadline(ctx, deadline)
+	return by
 }
 
 // Trial runs a module's initialiser once, as admission does, in an instance that is thrown
