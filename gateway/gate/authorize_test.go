@@ -166,7 +166,7 @@ func TestAuthorityEndsOtherwise(t *testing.T) {
 	ptm.Stands = func() *abi.Error { return parentStop }
 	parent := Authorize(s, &pf, &pd, ptm)
 	cf := pf.Child(parent, abi.Public, callee, noon)
-	cf.Reach, cf.Schema = abi.ReachOwner, Satisfied
+	cf.Reach, cf.Rate, cf.Schema = abi.ReachOwner, Within, Satisfied
 	cd := Decide(s, &cf)
 	a := Authorize(s, &cf, &cd, tm)
 	if err := a.Current(); err != nil {
@@ -328,7 +328,7 @@ func TestChildInherits(t *testing.T) {
 	}
 	for _, label := range abi.Classifications() {
 		cf := pf.Child(parent, label, callee, noon)
-		cf.Reach, cf.Schema = abi.ReachOwner, Satisfied
+		cf.Reach, cf.Rate, cf.Schema = abi.ReachOwner, Within, Satisfied
 		cd := Decide(s, &cf)
 		c := Authorize(s, &cf, &cd, terms(latest)).Spec()
 		if c.Start != label || c.Parent != "inv" || !slices.Equal(c.Chain, []abi.CapabilityRef{caller}) || !c.Deadline.Equal(tm.Deadline) {
@@ -339,7 +339,7 @@ func TestChildInherits(t *testing.T) {
 		}
 	}
 	cf := pf.Child(parent, 0, callee, noon)
-	cf.Reach, cf.Schema, cf.Clearance = abi.ReachOwner, Satisfied, abi.Secret
+	cf.Reach, cf.Rate, cf.Schema, cf.Clearance = abi.ReachOwner, Within, Satisfied, abi.Secret
 	if d := Decide(s, &cf); d.Code != abi.CodeClassificationCeiling { // an unlabelled parent is regulated
 		t.Errorf("%q", d.Code)
 	}

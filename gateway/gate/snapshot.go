@@ -27,6 +27,7 @@ type Snapshot struct {
 type Org struct {
 	ID         string
 	Generation uint64 // number of the last change to this organisation
+	Rates      Rates
 	Spaces     trie.Map[string, space.Effective]
 	Overrides  trie.Map[abi.EnvironmentRef, *environment.Override]
 	Biomes     trie.Map[string, *Biome]

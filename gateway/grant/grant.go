@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/host/egress"
 )
 
@@ -23,9 +24,23 @@ type Grant struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
 	Expires     *time.Time         `json:"expires,omitempty"`
+	Rate        *Rate              `json:"rate,omitempty"` // nil: no ceiling beside the subject's and the client's
 	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
 	CreatedBy   string             `json:"createdBy"`
 	CreatedAt   time.Time          `json:"createdAt"`
+}
+
+// Rate is how often a grant may be used, over all who use it.
+type Rate struct {
+	PerHour rate.Limit `json:"perHour"`
+}
+
+// Check refuses what would not be a ceiling.
+func (r *Rate) Check() *abi.Error {
+	if r != nil && !r.PerHour.Valid() {
+		return abi.Errorf(abi.CodeUnsupportedRule, "a ceiling is from 1 to %d an hour", rate.MaxPerHour).At("/rate/perHour")
+	}
+	return nil
 }
 
 // Revocation ends a grant, an environment grant or an install grant. It is a record of its own, so
