@@ -24,7 +24,7 @@ type Grant struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
 	Expires     *time.Time         `json:"expires,omitempty"`
-	Rate        *Rate              `json:"rate,omitempty"` // nil: no ceiling beside the subject's and the client's
+	Rate        *Rate              `json:"rate,omitempty"`    // nil: no ceiling beside the subject's and the client's
 	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
 	CreatedBy   string             `json:"createdBy"`
 	CreatedAt   time.Time          `json:"createdAt"`

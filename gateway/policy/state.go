@@ -30,6 +30,7 @@ type state struct {
 
 type orgState struct {
 	record Org
+	rates  Rates
 
 	// What the gate sees. Grants and overrides are put into it as they come; what is computed
 	// from several records (spaces, biomes) is named as stale and computed for the snapshot.
@@ -89,6 +90,8 @@ func (st *state) apply(rec any) error {
 	case Org:
 		st.orgs[r.ID] = newOrg(r)
 		return st.shard(r.ID, func(*orgState) error { return nil })
+	case Rates:
+		return st.shard(r.Org, func(o *orgState) error { return o.applyRates(r) })
 	case limitsRecord:
 		return st.applyLimits(r)
 	case space.Space:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/space"
@@ -21,6 +22,8 @@ type Options struct {
 	Auditor Auditor
 	// Sessions bounds the open sessions of one organisation; 0 is the table's default.
 	Sessions int64
+	// Rates is what an organisation begins with; what is 0 is the default.
+	Rates gate.Rates
 	// Clock is the time; nil is [time.Now].
 	Clock func() time.Time
 	// Keep, unless nil, is given the tokens of the first start before they are good for
