@@ -206,6 +206,8 @@ type Ended struct {
 	LinesOmitted int                `json:"linesOmitted,omitempty"`
 	// Unknown lists the receipt lines of effects that were announced and never closed.
 	Unknown []int `json:"unknownEffects,omitempty"`
+	// Cancel is nil unless the caller asked for the end while it ran.
+	Cancel *Cancel `json:"cancel,omitempty"`
 }
 
 // Refused is a request that was refused before there was a session (PF-G1).

@@ -46,7 +46,10 @@ type Row struct {
 	Ended      *Ended      `json:"ended,omitempty"`
 	Refused    *Refused    `json:"refused,omitempty"`
 	Admin      *Admin      `json:"admin,omitempty"`
-	System     *System     `json:"system,omitempty"`
+	// Cancel is how far a cancellation is: proven, of a row that has ended after one was requested.
+	// While it runs only who runs it knows.
+	Cancel CancelState `json:"cancel,omitempty"`
+	System *System     `json:"system,omitempty"`
 	// Withheld is set by [Row.View]: the reader is not cleared for the rest.
 	Withheld bool `json:"withheld,omitempty"`
 }
@@ -99,6 +102,9 @@ func Fold(entries []Entry) (Row, error) {
 		switch b := e.Body.(type) {
 		case Decided:
 			row.Decision, row.Invocation = &b, e.ID
+			if b.Code == abi.CodeCanceled { // while it waited for its turn
+				row.Cancel = CancelProven
+			}
 		case Started:
 			row.StartedAt = &e.Time
 		case Effect:
@@ -107,6 +113,9 @@ func Fold(entries []Entry) (Row, error) {
 			row.closeEffect(b)
 		case Ended:
 			row.Ended, row.EndedAt = &b, &e.Time
+			if b.Cancel != nil {
+				row.Cancel = CancelProven
+			}
 			for i := range row.Effects {
 				if row.Effects[i].Outcome == EffectOpen {
 					row.Effects[i].Outcome = EffectUnknown
@@ -144,6 +153,9 @@ func (r *Row) closeEffect(c EffectClosed) {
 // invocation has ended its label is not known, and it is withheld from every reader: nobody
 // could say what the reader takes on. Of a denial, what is known of its input is.
 //
+// That an invocation is over which somebody cancelled is not withheld: who asked is owed the proof,
+// and would notice the answer come.
+//
 // A reader takes on [Row.Label] of what is not withheld.
 func (r Row) View(clearance abi.Classification) Row {
 	if r.Decision == nil {
@@ -163,7 +175,7 @@ func (r Row) View(clearance abi.Classification) Row {
 	d.InputBytes, d.InputDigest = 0, ""
 	return Row{
 		ID: r.ID, Kind: r.Kind, Org: r.Org, Time: r.Time, Index: r.Index, Entries: 1, Invocation: r.Invocation,
-		Decision: &d, Withheld: true,
+		Decision: &d, Withheld: true, Cancel: r.Cancel,
 	}
 }
 

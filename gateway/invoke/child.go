@@ -53,6 +53,7 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	}
 	ch.p.live.addChild(live)
 	defer ch.p.live.remove(c.id)
+	c.live = live
 	a, refused := c.authorize(live)
 	if refused != nil {
 		return boundary.Result{}, refused

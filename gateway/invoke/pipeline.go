@@ -21,6 +21,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // Options are the parts an invocation passes through. All but Now are required.
@@ -36,6 +37,7 @@ type Options struct {
 	// Workspace makes a session's workspace with a root of the given label, or finds it there.
 	Workspace func(ctx context.Context, id string, root abi.Classification) error
 	Limits    abi.Limits // of the server: running and waiting invocations
+	Shares    *share.Scheduler
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now
 }
@@ -56,7 +58,7 @@ func New(o Options) *Pipeline {
 	}
 	p := &Pipeline{
 		o: o, live: newLive(), ids: newIDs(),
-		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting)),
+		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting), o.Shares),
 	}
 	p.o.Services.Journal = journal{o.Audit}
 	p.o.Services.Children = children{p}
@@ -101,6 +103,7 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
+	live     *running      // nil until it is allowed
 	schemas  schema.Pair   // of the capability, once the input is judged
 	asks     bool          // it only asks: nothing is run and nothing used up
 	wait     time.Duration // until the limiter would let it pass
@@ -184,8 +187,9 @@ func (c *attempt) run(ctx context.Context) Answer {
 	if refused := c.p.live.add(live); refused != nil {
 		return c.deny(ctx, refused)
 	}
+	c.live = live
 	defer c.p.live.remove(c.id)
-	release, refused := c.p.slots.take(life)
+	release, refused := c.p.slots.take(life, c.p.slots.of(c.facts.Org))
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
@@ -257,6 +261,7 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 	}
 	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{
 		Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log, Parent: boundary.From(ctx),
+		Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
 	}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o)

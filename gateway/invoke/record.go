@@ -78,6 +78,10 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 	if o.Cause != nil {
 		ended.Outcome, ended.Code = audit.OutcomeFailed, o.Cause.Code
 	}
+	if ended.Code == abi.CodeCanceled {
+		c.live.Over(o.Cause) // also where it was seen after the guest had returned by itself
+	}
+	ended.Cancel = c.live.cancelled()
 	for _, l := range r.Logs {
 		ended.LogBytes += int64(len(l.Text))
 	}

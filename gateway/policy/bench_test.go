@@ -66,10 +66,10 @@ func BenchmarkAmongGrants(b *testing.B) {
 		s := populated(b, n)
 		b.Run(fmt.Sprintf("memory/%d", n), func(b *testing.B) {
 			for range b.N {
-				without := heap()
+				without := inUse()
 				again, err := Open(b.Context(), s.store, Options{Auditor: unrecorded{}})
 				must(b, err)
-				b.ReportMetric(float64(heap()-without)/float64(n), "B/grant")
+				b.ReportMetric(float64(inUse()-without)/float64(n), "B/grant")
 				runtime.KeepAlive(again)
 			}
 		})
@@ -102,7 +102,7 @@ func BenchmarkAmongGrants(b *testing.B) {
 	}
 }
 
-func heap() uint64 {
+func inUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

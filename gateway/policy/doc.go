@@ -5,6 +5,6 @@
 // it; that a change that fails anywhere leaves the snapshot as it was; and that a restart finds
 // the same snapshot. It refuses to know how decisions are made and how anyone reaches it.
 //
-// Locks: writer is taken before mu, mu before a session's own lock. Snapshot,
+// Locks: writer is taken before mu, mu before the one that a session's mark is raised under. Snapshot,
 // Invoker, Release and everything else an invocation needs take neither of the first two.
 package policy

@@ -10,94 +10,119 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/store"
+	"github.com/ecotone-dev/ecotone/gateway/trie"
 )
 
-// sessions is the tokens and open sessions of the server, looked up at every request without
-// any of the service's locks. Changes to it are made under Service.writer.
+// sessions is the tokens and open sessions of the server. Every request looks them up, without a
+// lock and without allocating; changes are made under Service.writer, one at a time.
 type sessions struct {
-	tokens sync.Map // token id → session.Token; a revoked token is not here (PF-F18)
-	live   sync.Map // session id → *live; a closed session is not here
+	tokens atomic.Pointer[trie.Map[string, *credential]] // by id; a revoked token is not here (PF-F18)
+	live   atomic.Pointer[trie.Map[string, *live]]       // by id; a closed session is not here
+	orgs   map[string]*expiries
+	batch  *trie.Batch // while records are loaded and nobody looks anything up; nil afterwards
+}
 
-	mu   sync.Mutex
-	orgs map[string]map[string]*live // org → session id → session, to count them
+// credential is a token, with the session it stands for unless it is a principal's.
+type credential struct {
+	token   session.Token
+	session *live
 }
 
 // live is an open session.
 type live struct {
 	session session.Session // without its mark
+	token   string          // id of its token, "" before there is one
 	closed  atomic.Bool
+	mark    atomic.Uint32 // an [abi.Classification]: what was made durable last
 
-	mu   sync.Mutex // held while the mark is made durable
-	mark abi.Classification
+	raising sync.Mutex // held while a higher mark is made durable
 }
 
-func newSessions() *sessions { return &sessions{orgs: map[string]map[string]*live{}} }
+func newSessions() *sessions {
+	l := &sessions{orgs: map[string]*expiries{}, batch: new(trie.Batch)}
+	l.tokens.Store(&trie.Map[string, *credential]{})
+	l.live.Store(&trie.Map[string, *live]{})
+	return l
+}
 
-func (l *sessions) addToken(t session.Token) { l.tokens.Store(t.ID, t) }
+// loaded ends the loading: from now on every change is seen whole or not at all.
+func (l *sessions) loaded() { l.batch = nil }
 
-func (l *sessions) dropToken(id string) { l.tokens.Delete(id) }
+// set changes one of the two maps.
+func set[V any](at *atomic.Pointer[trie.Map[string, V]], change func(trie.Map[string, V]) trie.Map[string, V]) {
+	next := change(*at.Load())
+	at.Store(&next)
+}
 
-func (l *sessions) token(id string) *session.Token {
-	if t, ok := l.tokens.Load(id); ok {
-		t := t.(session.Token)
-		return &t
+// addToken takes a token. One of a session that is not open stands for nobody and is left out.
+func (l *sessions) addToken(t session.Token) {
+	c := &credential{token: t}
+	if t.Kind == session.KindSession {
+		if c.session = l.get(t.Session); c.session == nil {
+			return
+		}
+		c.session.token = t.ID
 	}
-	return nil
+	set(&l.tokens, func(m trie.Map[string, *credential]) trie.Map[string, *credential] { return m.With(l.batch, t.ID, c) })
 }
 
-func (l *sessions) get(id string) *live {
-	if s, ok := l.live.Load(id); ok {
-		return s.(*live)
-	}
-	return nil
+func (l *sessions) dropToken(id string) {
+	set(&l.tokens, func(m trie.Map[string, *credential]) trie.Map[string, *credential] { return m.Without(l.batch, id) })
 }
+
+func (l *sessions) get(id string) *live { return l.live.Load().At(id) }
 
 // apply takes a session record: an open one is added, a closed one ends.
 func (l *sessions) apply(r session.Session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if r.Closed != nil {
 		l.drop(r.Org, r.ID)
 		return
 	}
-	s := &live{session: r, mark: r.Mark}
-	if l.orgs[r.Org] == nil {
-		l.orgs[r.Org] = map[string]*live{}
+	s := &live{session: r}
+	s.mark.Store(uint32(r.Mark))
+	set(&l.live, func(m trie.Map[string, *live]) trie.Map[string, *live] { return m.With(l.batch, r.ID, s) })
+	e := l.orgs[r.Org]
+	if e == nil {
+		e = &expiries{}
+		l.orgs[r.Org] = e
 	}
-	l.orgs[r.Org][r.ID] = s
-	l.live.Store(r.ID, s)
+	e.add(r.Expires, r.ID)
 }
 
-// drop ends a session. l.mu is held.
+// drop ends a session and its token.
 func (l *sessions) drop(org, id string) {
-	if s := l.get(id); s != nil {
-		s.closed.Store(true)
+	s := l.get(id)
+	if s == nil {
+		return
 	}
-	l.live.Delete(id)
-	delete(l.orgs[org], id)
+	s.closed.Store(true)
+	l.dropToken(s.token)
+	set(&l.live, func(m trie.Map[string, *live]) trie.Map[string, *live] { return m.Without(l.batch, id) })
+	e := l.orgs[org]
+	e.open--
+	e.compact(func(id string) bool { return l.get(id) != nil })
 }
 
-// count is the number of an organisation's sessions that are open at now. The expired ones are
-// dropped on the way when there are limit or more.
-func (l *sessions) count(org string, limit int64, now time.Time) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if int64(len(l.orgs[org])) >= limit {
-		for id, s := range l.orgs[org] {
-			if !now.Before(s.session.Expires) {
-				l.drop(org, id)
-			}
-		}
+// count is the number of an organisation's sessions that are open at now. Those that have expired
+// since the last count are dropped on the way; no others are looked at.
+func (l *sessions) count(org string, now time.Time) int64 {
+	e := l.orgs[org]
+	if e == nil {
+		return 0
 	}
-	return int64(len(l.orgs[org]))
+	for {
+		id, ok := e.expired(now)
+		if !ok {
+			return e.open
+		}
+		l.drop(org, id)
+	}
 }
 
 // now is a copy of the session with its mark.
 func (s *live) now() session.Session {
 	out := s.session
-	s.mu.Lock()
-	out.Mark = s.mark
-	s.mu.Unlock()
+	out.Mark = abi.Classification(s.mark.Load())
 	return out
 }
 
@@ -138,7 +163,11 @@ func (s *Service) Authenticate(token string) (Identity, error) {
 		return Identity{}, err
 	}
 	now := s.clock()
-	t := s.live.token(p.ID)
+	c := s.live.tokens.Load().At(p.ID)
+	var t *session.Token
+	if c != nil {
+		t = &c.token
+	}
 	if !p.Matches(t, now) {
 		return Identity{}, session.Refused()
 	}
@@ -149,7 +178,7 @@ func (s *Service) Authenticate(token string) (Identity, error) {
 		}
 		return Identity{Token: t.ID, Principal: who}, nil
 	}
-	l := s.live.get(t.Session)
+	l := c.session
 	if l == nil || l.session.Org != t.Org || l.stands(now) != nil {
 		return Identity{}, session.Refused()
 	}
@@ -195,17 +224,21 @@ func (s *Service) Release(ctx context.Context, id string, label abi.Classificati
 	if err := l.stands(s.clock()); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	mark := abi.Join(l.mark, label)
-	if mark == l.mark {
+	if have := abi.Classification(l.mark.Load()); abi.Join(have, label) == have {
+		return nil // nothing above what was released before
+	}
+	l.raising.Lock()
+	defer l.raising.Unlock()
+	have := abi.Classification(l.mark.Load())
+	mark := abi.Join(have, label)
+	if mark == have {
 		return nil
 	}
 	err := s.store.Update(ctx, func(tx store.Tx) error { return tx.Set(markKey(id), []byte(mark.String())) })
 	if err != nil {
 		return abi.Errorf(abi.CodeNotReady, "the session's mark could not be kept: %w", err)
 	}
-	l.mark = mark
+	l.mark.Store(uint32(mark))
 	return nil
 }
 

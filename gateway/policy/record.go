@@ -50,9 +50,9 @@ var tables = []table{
 	tableOf[grant.EnvironmentGrant]("environment-grant"),
 	tableOf[grant.Install]("install"),
 	tableOf[session.Principal]("principal"),
-	tableOf[session.Token]("token"),
-	tableOf[tokenRevocation]("token-revocation"),
 	tableOf[session.Session]("session"),
+	tableOf[tokenRevocation]("token-revocation"),
+	tableOf[session.Token]("token"),
 }
 
 // tokenRevocation ends a token. It is a record of its own: a token that a restored copy of its

@@ -95,19 +95,17 @@ func (s *Service) load(tx store.Tx) error {
 
 // loadMarks gives every open session its mark back, and forgets the expired ones.
 func (s *Service) loadMarks(tx store.Tx, now time.Time) error {
-	for org, all := range s.live.orgs {
-		for id, l := range all {
-			if !now.Before(l.session.Expires) {
-				s.live.drop(org, id)
-				continue
-			}
-			mark, err := loadMark(tx, id)
-			if err != nil {
-				return err
-			}
-			l.mark = mark
-		}
+	for org := range s.live.orgs {
+		s.live.count(org, now)
 	}
+	for id, l := range s.live.live.Load().All() {
+		mark, err := loadMark(tx, id)
+		if err != nil {
+			return err
+		}
+		l.mark.Store(uint32(mark))
+	}
+	s.live.loaded()
 	s.state.limitsAt = s.state.generation
 	return nil
 }

@@ -67,7 +67,7 @@ func (s *Service) OpenSessions(ctx context.Context, p session.Principal, org str
 			if err != nil {
 				return nil, err
 			}
-			if have := s.live.count(org, s.maxSessions, now); have+int64(i) >= s.maxSessions {
+			if have := s.live.count(org, now); have+int64(i) >= s.maxSessions {
 				return nil, abi.Errorf(abi.CodeQuotaExceeded, "the organisation has %d sessions open, and may have %d", have, s.maxSessions)
 			}
 			rec, text := session.NewToken(session.KindSession, now)

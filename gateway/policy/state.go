@@ -49,8 +49,7 @@ type orgState struct {
 	installs     map[string]grant.Install
 	revoked      map[string]grant.Revocation
 	principals   map[string]session.Principal
-	tokens       map[string]session.Token
-	dead         map[string]tokenRevocation
+	dead         map[string]struct{} // ids of revoked tokens
 }
 
 type endpointState struct {
@@ -117,9 +116,18 @@ func (st *state) apply(rec any) error {
 	case session.Principal:
 		return st.within(r.Org, func(o *orgState) error { o.principals[r.ID] = r; return nil })
 	case session.Token:
-		return st.within(r.Org, func(o *orgState) error { o.tokens[r.ID] = r; st.sessions.addToken(r); return nil })
+		return st.within(r.Org, func(o *orgState) error {
+			if _, dead := o.dead[r.ID]; !dead {
+				st.sessions.addToken(r)
+			}
+			return nil
+		})
 	case tokenRevocation:
-		return st.within(r.Org, func(o *orgState) error { o.dead[r.Token] = r; st.sessions.dropToken(r.Token); return nil })
+		return st.within(r.Org, func(o *orgState) error {
+			o.dead[r.Token] = struct{}{}
+			st.sessions.dropToken(r.Token)
+			return nil
+		})
 	case session.Session:
 		return st.within(r.Org, func(*orgState) error { st.sessions.apply(r); return nil })
 	}
@@ -133,7 +141,7 @@ func newOrg(r Org) *orgState {
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
 		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
 		installs: map[string]grant.Install{}, revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
-		tokens: map[string]session.Token{}, dead: map[string]tokenRevocation{},
+		dead: map[string]struct{}{},
 	}
 }
 

@@ -75,10 +75,14 @@ func status(t session.Token, role session.Role, revoked bool) TokenStatus {
 func (s *Service) RevokeToken(ctx context.Context, p session.Principal, org, id string) error {
 	return s.apply(ctx, intent{by: p, op: OpTokenRevoke, org: org, target: id}, func(st *state) (*change, error) {
 		o := st.orgs[org]
-		if o == nil || o.tokens[id].ID == "" {
+		if o == nil {
 			return nil, notThere("token", id)
 		}
-		if o.principals[o.tokens[id].Principal].Role == session.Operator && p.Role != session.Operator {
+		t, err := s.storedToken(ctx, org, id)
+		if err != nil {
+			return nil, err
+		}
+		if o.principals[t.Principal].Role == session.Operator && p.Role != session.Operator {
 			return nil, abi.Errorf(abi.CodeForbidden, "only an operator revokes an operator's token")
 		}
 		if _, dead := o.dead[id]; dead {
@@ -86,6 +90,22 @@ func (s *Service) RevokeToken(ctx context.Context, p session.Principal, org, id 
 		}
 		return &change{records: []any{tokenRevocation{Token: id, Org: org, CreatedBy: p.Name(), CreatedAt: s.clock().UTC()}}}, nil
 	})
+}
+
+// storedToken reads a token from the store: those that stand for nobody are not in memory.
+func (s *Service) storedToken(ctx context.Context, org, id string) (*session.Token, error) {
+	var t *session.Token
+	err := s.store.View(ctx, func(tx store.Tx) (err error) {
+		t, err = lookup[session.Token](tx, keyOf(session.Token{Org: org, ID: id}))
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, readable(err)
+	case t == nil:
+		return nil, notThere("token", id)
+	}
+	return t, nil
 }
 
 // Tokens lists an organisation's tokens, without anything of their text.

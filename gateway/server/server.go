@@ -18,6 +18,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/files"
 	"github.com/ecotone-dev/ecotone/host/network"
+	"github.com/ecotone-dev/ecotone/host/share"
 	"github.com/ecotone-dev/ecotone/host/vault"
 )
 
@@ -57,6 +59,7 @@ type Options struct {
 	KeyFile        string   // master key; "" is DIR/keys/master
 	Limits         abi.Limits
 	DrainTimeout   time.Duration
+	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
 	Log            *slog.Logger
 
 	// Store wraps the store; nil leaves it as it is. Tests break it here.
@@ -177,6 +180,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
 		Schemas: schema.NewCache(schemasKept), Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
+		Shares: share.New(share.Options{Tokens: runtime.GOMAXPROCS(0), Weights: o.Weights}),
 	})
 	return s, s.faces(originals, keyring, cat)
 }

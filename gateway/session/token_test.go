@@ -66,6 +66,51 @@ func TestNoSecretMatchesNothing(t *testing.T) {
 	}
 }
 
+// Looking a token up costs no allocation, whether or not it is good.
+func TestTokenAllocations(t *testing.T) {
+	rec, text := NewToken(KindSession, noon)
+	other, _ := NewToken(KindSession, noon)
+	if n := testing.AllocsPerRun(100, func() {
+		p, err := Parse(text)
+		if err != nil || !p.Matches(&rec, noon) || p.Matches(&other, noon) || p.Matches(nil, noon) {
+			t.Fatal("the token does not match as it did")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A token has one spelling, and anything else of its length is none.
+func TestOneSpelling(t *testing.T) {
+	_, text := NewToken(KindSession, noon)
+	id := len(prefixSession)
+	secret := id + idBytes
+	for name, bad := range map[string]string{
+		"an id in small letters":      text[:id] + strings.ToLower(text[id:secret]) + text[secret:],
+		"an id of more than 128 bits": text[:id] + "8" + text[id+1:],
+		"a letter that is not in use": text[:id] + "0U" + text[id+2:],
+		"a line break in the secret":  text[:secret] + "\n" + text[secret+1:],
+		"a secret in plain base64":    text[:secret] + "+" + text[secret+1:],
+		"a secret that is too short":  text[:len(text)-1],
+		"a secret that is too long":   text + "A",
+		"another kind":                "eco_x_" + text[id:],
+	} {
+		if _, err := Parse(bad); abi.CodeOf(err) != abi.CodeUnauthenticated {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	rec, text := NewToken(KindSession, noon)
+	b.ReportAllocs()
+	for b.Loop() {
+		if p, err := Parse(text); err != nil || !p.Matches(&rec, noon) {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestTokensDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
@@ -82,6 +127,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add(strings.ToLower(good))
 	f.Add(good[:len(good)-1] + "B") // other trailing bits: a second spelling
+	f.Add(good[:len(good)-2] + "\n" + good[len(good)-1:])
 	f.Add("eco_s_")
 	f.Add("Bearer " + good)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -20,6 +20,7 @@
 package share
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 )
@@ -44,13 +45,15 @@ type Options struct {
 // Scheduler hands out tokens. It is safe for concurrent use, has no goroutine and needs no end.
 type Scheduler struct {
 	weights map[string]int64
-	orgs    sync.Map // name → *Org; never forgotten, there are as many as organisations that ran anything
+	// orgs is replaced by a larger map and never changed. Organisations are not forgotten: there are
+	// as many as ran anything.
+	orgs atomic.Pointer[map[string]*Org]
 
 	word atomic.Uint64 // the tokens that are free, and the turns that wait: see word
 	// clock is the virtual time at which a token was last taken, less at most a part of a slice.
 	clock atomic.Int64
 
-	mu     sync.Mutex // guards what follows, and the queues of the organisations
+	mu     sync.Mutex // guards what follows, the queues of the organisations, and replacing orgs
 	queued []*Org     // that have turns waiting, in no order: they are few
 	came   uint64     // counts the turns that waited
 }
@@ -61,6 +64,7 @@ func New(o Options) *Scheduler {
 	for org, weight := range o.Weights {
 		s.weights[org] = min(max(weight, MinWeight), MaxWeight)
 	}
+	s.orgs.Store(&map[string]*Org{})
 	s.word.Store(uint64(max(o.Tokens, 1)) * oneFree)
 	return s
 }
@@ -77,15 +81,23 @@ type Org struct {
 
 // Org returns the account of an organisation, the same one for the same name.
 func (s *Scheduler) Org(name string) *Org {
-	if o, known := s.orgs.Load(name); known {
-		return o.(*Org)
+	if o := (*s.orgs.Load())[name]; o != nil {
+		return o
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := (*s.orgs.Load())[name]; o != nil {
+		return o
 	}
 	weight, set := s.weights[name]
 	if !set {
 		weight = DefaultWeight
 	}
-	o, _ := s.orgs.LoadOrStore(name, &Org{s: s, weight: weight})
-	return o.(*Org)
+	o := &Org{s: s, weight: weight}
+	more := maps.Clone(*s.orgs.Load())
+	more[name] = o
+	s.orgs.Store(&more)
+	return o
 }
 
 // Weight is the organisation's weight.
