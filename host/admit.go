@@ -104,20 +104,28 @@ func refuse(report *admission.Report, err error) (*admission.Report, error) {
 }
 
 // load is what fills the cache of images: bytes from the source, code from the compile cache.
-func (h *Host) load(ctx context.Context, digest string) (*engine.Image, error) {
+func (h *Host) load(ctx context.Context, digest string) (*engine.Image, int64, error) {
 	d, err := compileDigest(digest)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	artifact, err := h.compiler.Load(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	p, err := h.admitted(ctx, digest)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return loadImage(ctx, artifact, p)
+	image, err := loadImage(ctx, artifact, p)
+	return image, imageBytes(artifact, p), err
+}
+
+// imageBytes estimates what a loaded module takes: its code, its bytes, which the engine keeps with
+// what it decoded of them, and the host functions it is linked to.
+func imageBytes(artifact *compile.Artifact, p *prepared) int64 {
+	const fixed, decoded = 128 << 10, 2
+	return fixed + int64(artifact.Size()) + (1+decoded)*int64(len(p.module))
 }
 
 func loadImage(ctx context.Context, artifact *compile.Artifact, p *prepared) (*engine.Image, error) {

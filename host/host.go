@@ -16,6 +16,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/memory"
 )
 
 // Outcome is how an invocation ended.
@@ -35,16 +36,18 @@ type Options struct {
 	// Schema compiles one JSON Schema of a manifest and says what is wrong with it; nil
 	// skips that check.
 	Schema func(json.RawMessage) error
-	// Images bounds the modules kept loaded, over all organisations; 0 is 64. A Go guest's
-	// code is about 12 MB.
-	Images int
+	// Memory is what modules that are kept loaded, and the instances that are kept of them, may take
+	// together, in bytes; 0 is a quarter of what the machine has. A Go guest's code is about 12 MB.
+	// Guests that run take what their limits allow on top of it.
+	Memory int64
 	// Pool lends the instances. Whoever made it closes it, after the host; nil is a pool of the
-	// host's own, as [engine.NewPooled] makes it of no options, which the host closes.
+	// host's own, which has Memory for its budget and which the host closes.
 	Pool engine.Pool
 	Log  *slog.Logger // nil discards
 }
 
-const defaultImages = 64
+// leastMemory is the least that Memory is when nothing is said.
+const leastMemory = 256 << 20
 
 // Host is safe for concurrent use. Close it once, after the last Run has returned.
 type Host struct {
@@ -64,8 +67,8 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Images <= 0 {
-		o.Images = defaultImages
+	if o.Memory <= 0 {
+		o.Memory = max(memory.Installed()/4, leastMemory)
 	}
 	h := &Host{
 		limits:    o.Limits,
@@ -89,11 +92,16 @@ func New(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	if o.Pool == nil {
-		h.own = engine.NewPooled(engine.PoolOptions{Log: o.Log})
+		h.own = engine.NewPooled(engine.PoolOptions{Bytes: o.Memory, Log: o.Log})
 		o.Pool = h.own
 	}
 	h.engine = engine.New(o.Pool)
-	h.images = newImages(o.Images, h.load)
+	hold := func(string, int64) {}
+	if budget, ok := o.Pool.(interface{ Hold(org string, bytes int64) }); ok {
+		hold = budget.Hold
+	}
+	// A quarter at least is for instances: without them code that is loaded is of little use.
+	h.images = newImages(o.Memory/4*3, h.load, hold)
 	return h, nil
 }
 
@@ -105,14 +113,14 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // becomes the outcome's code.
 func (h *Host) Run(ctx context.Context, inv *boundary.Invocation) Outcome {
 	spec := inv.Authority().Spec()
-	image, release, err := h.images.take(ctx, imageKey{spec.Org, spec.Digest})
+	image, err := h.images.take(ctx, imageKey{spec.Org, spec.Digest})
 	if err != nil {
 		failed := abi.AsError(err)
 		h.logFailure(ctx, inv, failed)
 		return inv.Conclude(ctx, failed, 0)
 	}
-	defer release()
-	outcome := h.engine.Run(ctx, image, inv)
+	defer image.leave()
+	outcome := h.engine.Run(ctx, image.image(), inv)
 	h.logFailure(ctx, inv, outcome.Cause)
 	return outcome
 }
@@ -135,12 +143,27 @@ func (h *Host) logFailure(ctx context.Context, inv *boundary.Invocation, cause *
 // Warm loads the compiled form of a biome for an organisation, so that its first invocation
 // need not. It never compiles.
 func (h *Host) Warm(ctx context.Context, org, digest string) error {
-	_, release, err := h.images.take(ctx, imageKey{org, digest})
+	image, err := h.images.take(ctx, imageKey{org, digest})
 	if err != nil {
 		return err
 	}
-	release()
+	image.leave()
 	return nil
+}
+
+// Room reports whether there is memory to load more modules without dropping others.
+func (h *Host) Room() bool { return h.images.room() }
+
+// Stats is what a host has loaded.
+type Stats struct {
+	Images     int   // modules, once for each organisation that uses them
+	ImageBytes int64 // what they take
+	Most       int64 // of ImageBytes, while guests run in no more than one of them
+}
+
+// Stats says what the host has loaded.
+func (h *Host) Stats() Stats {
+	return Stats{Images: len(*h.images.byKey.Load()), ImageBytes: h.images.bytes.Load(), Most: h.images.most}
 }
 
 // Forget drops what is loaded of a biome, in every organisation, and its compiled form.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +35,20 @@ func TestMain(m *testing.M) {
 type shelf struct {
 	mu      sync.Mutex
 	modules map[string][]byte
+	asked   int
+}
+
+// gets is how often a module was asked for.
+func (s *shelf) gets() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 func (s *shelf) get(_ context.Context, digest string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked++
 	if m, ok := s.modules[digest]; ok {
 		return m, nil
 	}
@@ -56,7 +64,7 @@ type rig struct {
 }
 
 // newRig is a host over a pool that verifies what it lends.
-func newRig(t testing.TB, images int) *rig {
+func newRig(t testing.TB, memory int64) *rig {
 	t.Helper()
 	pool := engine.NewPooled(engine.PoolOptions{Verify: true})
 	t.Cleanup(func() {
@@ -65,18 +73,18 @@ func newRig(t testing.TB, images int) *rig {
 			t.Errorf("the pool at the end: %+v", s)
 		}
 	})
-	r := newRigOf(t, images, pool)
+	r := newRigOf(t, memory, pool)
 	r.pool = pool
 	return r
 }
 
-func newRigOf(t testing.TB, images int, pool engine.Pool) *rig {
+func newRigOf(t testing.TB, memory int64, pool engine.Pool) *rig {
 	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	r := &rig{t: t, dir: t.TempDir(), shelf: &shelf{modules: map[string][]byte{}}}
 	h, err := host.New(context.Background(), host.Options{
-		Dir: r.dir, Key: key, Limits: abi.DefaultLimits(), Source: r.shelf.get, Images: images, Pool: pool,
+		Dir: r.dir, Key: key, Limits: abi.DefaultLimits(), Source: r.shelf.get, Memory: memory, Pool: pool,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -251,29 +259,6 @@ func TestDamagedCacheIsRebuilt(t *testing.T) {
 	if compile.ParentCompiles() != 0 {
 		t.Error("the parent compiled")
 	}
-}
-
-// More modules than are kept loaded, many at once: each answers with its own bytes, and what
-// is dropped while it runs is closed after it (S1).
-func TestImagesAreBounded(t *testing.T) {
-	r := newRig(t, 2)
-	var digests []string
-	for i := range 5 {
-		digests = append(digests, r.admit(echo(fmt.Sprintf("biome-%d", i))))
-	}
-	var wg sync.WaitGroup
-	for worker := range 16 {
-		wg.Go(func() {
-			for round := range 20 {
-				canary := fmt.Sprintf(`"%d/%d"`, worker, round)
-				o := r.run(fmt.Sprintf("org-%d", worker%2), digests[(worker+round)%len(digests)], "run", canary)
-				if string(o.Output) != canary {
-					t.Errorf("%s was answered with %q, %v", canary, o.Output, o.Cause)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // table_grow_bomb: a table that declares no maximum is held to the limit all the same. PF-D1

@@ -154,6 +154,9 @@ func (c *AuditVerifyCmd) Run(e *Env) error {
 		}
 	} else if report.OK {
 		fmt.Fprintf(e.stdout, "ok: %d entries, %d heads, root %s\n", report.Size, report.Heads, report.Root)
+		if report.Unsigned > 0 || report.Tail > 0 {
+			fmt.Fprintf(e.stdout, "not signed yet: %d entries, and %d bytes that are none; only a running log or a crash leaves them\n", report.Unsigned, report.Tail)
+		}
 	} else {
 		p := report.Problem
 		fmt.Fprintf(e.stdout, "NOT OK: %s (file %s, byte %d, entry %d)\n", p.What, p.File, p.Offset, p.Index)

@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 )
 
 // ServeCmd runs the gateway.
 type ServeCmd struct {
-	Dev            bool          `help:"Development mode: trusted-dev is available, on loopback only, in a data directory made for it."`
-	Data           string        `help:"Data directory." default:"data" type:"path" env:"ECOTONE_DATA"`
-	Listen         string        `help:"Address of the data plane." default:"127.0.0.1:8180" env:"ECOTONE_LISTEN"`
-	AdminListen    string        `help:"Address of the control plane." default:"127.0.0.1:8181" env:"ECOTONE_ADMIN_LISTEN"`
-	OpsListen      string        `help:"Address of /livez, /readyz and /metrics." default:"127.0.0.1:8182" env:"ECOTONE_OPS_LISTEN"`
-	HostName       []string      `help:"Another name the listeners answer to; may be repeated."`
-	EgressLoopback bool          `help:"Let endpoints that say so reach loopback addresses."`
-	KeyFile        string        `help:"File of the master key, 32 bytes; by default DIR/keys/master." type:"path"`
-	DrainTimeout   time.Duration `help:"How long running invocations may go on after SIGTERM." default:"10s"`
+	Dev             bool          `help:"Development mode: trusted-dev is available, on loopback only, in a data directory made for it."`
+	Data            string        `help:"Data directory." default:"data" type:"path" env:"ECOTONE_DATA"`
+	Listen          string        `help:"Address of the data plane." default:"127.0.0.1:8180" env:"ECOTONE_LISTEN"`
+	AdminListen     string        `help:"Address of the control plane." default:"127.0.0.1:8181" env:"ECOTONE_ADMIN_LISTEN"`
+	OpsListen       string        `help:"Address of /livez, /readyz and /metrics." default:"127.0.0.1:8182" env:"ECOTONE_OPS_LISTEN"`
+	HostName        []string      `help:"Another name the listeners answer to; may be repeated."`
+	EgressLoopback  bool          `help:"Let endpoints that say so reach loopback addresses."`
+	KeyFile         string        `help:"File of the master key, 32 bytes; by default DIR/keys/master." type:"path"`
+	AuditDurability string        `help:"What an audited event survives: power (the loss of it), or process (the end of the process, kill -9 included; cheaper)." enum:"power,process" default:"power" env:"ECOTONE_AUDIT_DURABILITY"`
+	DrainTimeout    time.Duration `help:"How long running invocations may go on after SIGTERM." default:"10s"`
 }
 
 // Run serves until the context ends.
@@ -27,9 +29,13 @@ func (c *ServeCmd) Run(e *Env) error {
 	// Libraries write what an origin or a client sent into the standard logger, quoted. None of it
 	// is ours to keep: it may hold what somebody else wanted kept secret (PF-F5).
 	log.SetOutput(io.Discard)
+	durability, err := audit.ParseDurability(c.AuditDurability)
+	if err != nil {
+		return err
+	}
 	s, err := server.Open(e.ctx, server.Options{
 		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
-		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), DrainTimeout: c.DrainTimeout, Log: e.logger(),
+		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: c.DrainTimeout, Log: e.logger(),
 	})
 	if err != nil {
 		return err

@@ -1,85 +1,31 @@
 package audit
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
+	"runtime"
 	"time"
 )
 
-// request is an event on its way to the committer.
-type request struct {
-	header // kind, org, id, open; the committer fills in the rest
-	body   []byte
-	done   chan result // nil: nobody waits
-}
-
-type result struct {
-	at  Position
-	err error
-}
-
-func (r *request) answer(at Position, err error) {
-	if r.done != nil {
-		r.done <- result{at, err}
-	}
-}
-
-// bytes bounds what the request adds to a group.
-func (r *request) bytes() int {
-	return len(r.body) + headerFixed + len(r.org) + sealOverhead + frameExtra
-}
-
-// commitLoop collects requests into groups and commits them: at once when somebody waits, after a
-// short while otherwise.
+// commitLoop takes what waits and commits it, a group at a time.
 func (l *Log) commitLoop() {
 	defer close(l.done)
-	var (
-		group   []*request
-		size    int
-		waiting bool
-		idle    = time.NewTimer(asyncDelay)
-	)
-	defer idle.Stop()
-	flush := func() {
-		if len(group) > 0 {
-			l.commit(group)
-			clear(group)
-			group, size, waiting = group[:0], 0, false
-		}
-	}
-	add := func(r *request) {
-		if size+r.bytes() > maxGroup {
-			flush()
-		}
-		if len(group) == 0 {
-			idle.Reset(asyncDelay)
-		}
-		group, size, waiting = append(group, r), size+r.bytes(), waiting || r.done != nil
-	}
-	drain := func() {
-		for range queueLength {
-			select {
-			case r := <-l.queue:
-				add(r)
-			default:
-				return
+	var batch []*request
+	for last := false; !last; {
+		// Before the queue is taken, whoever can run gets to put something in: the more share a
+		// commit, the less each pays. When nobody can, nothing is lost.
+		batch, last = l.queue.take(batch[:0], runtime.Gosched)
+		for rest := batch; len(rest) > 0; {
+			n, size := 1, rest[0].bytes()
+			for ; n < len(rest) && size+rest[n].bytes() <= maxGroup; n++ {
+				size += rest[n].bytes()
 			}
+			l.commit(rest[:n], size)
+			rest = rest[n:]
 		}
-	}
-	for {
-		select {
-		case r := <-l.queue:
-			add(r)
-			drain()
-			if waiting {
-				flush()
-			}
-		case <-idle.C:
-			flush()
-		case <-l.stop: // nothing is sent any more
-			drain()
-			flush()
-			return
-		}
+		clear(batch)
 	}
 }
 
@@ -104,96 +50,148 @@ func (s rowState) fits(k Kind) bool {
 // something may use it, so that what runs can be closed.
 func opens(k Kind) bool { return k != KindEffectClosed && k != KindEnded && k != KindSystem }
 
-// commit makes a group durable and answers it. Any failure to write poisons the log: what is on
-// disk is then unknown, and only opening it again finds out.
-func (l *Log) commit(group []*request) {
-	l.mu.RLock()
-	poison := l.poison
-	l.mu.RUnlock()
-	if poison != nil {
-		for _, r := range group {
-			r.answer(Position{}, unavailable(poison))
+// group is what the committer builds. It is kept from one commit to the next, so that an entry costs
+// no garbage.
+type group struct {
+	tree   frontier
+	leaf   leafHasher
+	frames []byte
+	nonces []byte
+	rows   map[rowKey]rowState
+	locs   []located
+	kept   []*request
+	sync   bool // before it is answered
+}
+
+// keptFrames bounds the buffer that is kept; few groups are larger.
+const keptFrames = 1 << 20
+
+// begin makes a group ready for n entries of size bytes that continue a tree.
+func (g *group) begin(tree *frontier, n, size int) {
+	if g.rows == nil {
+		g.rows = map[rowKey]rowState{}
+	}
+	if cap(g.frames) > keptFrames {
+		g.frames = nil
+	}
+	if cap(g.frames) < size {
+		g.frames = make([]byte, 0, size+size/4)
+	}
+	if cap(g.nonces) < n*nonceBytes {
+		g.nonces = make([]byte, n*nonceBytes)
+	}
+	g.nonces = g.nonces[:n*nonceBytes]
+	rand.Read(g.nonces) // one system call for the group
+	g.tree, g.frames = *tree, g.frames[:0]
+	clear(g.rows)
+	clear(g.kept)
+	g.sync = false
+	g.locs, g.kept = g.locs[:0], g.kept[:0]
+}
+
+// add seals a request whose header is complete into the group; at is the offset of its frame.
+func (g *group) add(r *request, base uint64, at int64) error {
+	aead, err := r.key.sealer(base)
+	if err != nil {
+		return err
+	}
+	start := len(g.frames)
+	b := binary.BigEndian.AppendUint32(g.frames, 0)
+	b = r.header.append(b)
+	head := len(b)
+	b = append(b, g.nonces[:nonceBytes]...)
+	g.nonces = g.nonces[nonceBytes:]
+	b = aead.Seal(b, b[head:], r.body, b[start+4:head])
+	payload := b[start+4:]
+	binary.BigEndian.PutUint32(b[start:], uint32(len(payload)))
+	g.frames = binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+	g.tree.add(g.leaf.of(payload))
+	g.locs = append(g.locs, located{header: r.header, base: base, offset: at + int64(start), length: len(payload)})
+	g.kept = append(g.kept, r)
+	g.sync = g.sync || r.kind == KindAdmin // what it is about is in a store that synchronises
+	return nil
+}
+
+// commit makes requests durable, as the mode says, and answers them. Any failure to write poisons
+// the log: what is on disk is then unknown, and only opening it again finds out.
+func (l *Log) commit(requests []*request, size int) {
+	err := l.failure()
+	if err == nil {
+		err = l.makeRoom(int64(size))
+	}
+	if err != nil {
+		for _, r := range requests {
+			r.answer(unavailable(err))
 		}
 		return
 	}
-	if l.w.size >= l.o.SegmentBytes && l.tree.size > int64(l.w.base) {
-		if err := l.w.create(uint64(l.tree.size)); err != nil {
-			l.fail(group, err)
-			return
-		}
-	}
-	total := 0
-	for _, r := range group {
-		total += r.bytes()
-	}
-	var (
-		low    = l.room(int64(total))
-		tree   = l.tree
-		now    = max(l.o.Now().UnixMilli(), l.lastTime, 0)
-		frames = make([]byte, 0, total)
-		rows   = make(map[rowKey]rowState, len(group))
-		locs   = make([]located, 0, len(group))
-		kept   = make([]*request, 0, len(group))
-	)
-	for i, r := range group {
-		if low != nil && opens(r.kind) {
-			r.answer(Position{}, unavailable(low))
-			continue
-		}
+	// Nobody else changes the tree, and nobody needs the lock to read what only this goroutine writes.
+	g := &l.group
+	g.begin(&l.tree, len(requests), size)
+	low := l.space.take(uint64(size))
+	now := max(l.o.Now().UnixMilli(), l.lastTime, 0)
+	synced := uint64(l.onDisk.Load())
+	for _, r := range requests {
 		k := rowKey{r.org, r.id}
-		state, ok := rows[k]
+		state, ok := g.rows[k]
 		if !ok {
 			state = l.rowState(k)
 		}
-		if !state.fits(r.kind) {
-			r.answer(Position{}, unavailable(errRowState))
-			continue
+		var err error
+		switch {
+		case low != nil && opens(r.kind):
+			err = low
+		case !state.fits(r.kind):
+			err = errRowState
+		case r.key.gone.Load():
+			err = errErased
 		}
-		aead, id, err := l.ring.aead(r.org, l.w.base, false)
+		if err == nil {
+			r.index, r.time, r.keyID, r.synced = uint64(g.tree.size), now, r.key.id, synced
+			if state.exists {
+				r.prev = state.last + 1
+			}
+			r.at.Index, r.at.Time = r.index, time.UnixMilli(now).UTC()
+			err = g.add(r, l.w.base, l.w.size)
+		}
 		if err != nil {
-			r.answer(Position{}, unavailable(err))
+			r.answer(unavailable(err))
 			continue
 		}
-		r.index, r.time, r.key = uint64(tree.size), now, id
-		if state.exists {
-			r.prev = state.last + 1
+		g.rows[k] = rowState{exists: true, open: r.open || (state.open && r.kind != KindEnded), last: r.index}
+	}
+	if len(g.kept) == 0 {
+		return
+	}
+	g.sync = g.sync || l.o.Durability == DurabilityPower
+	if err := l.w.append(g.frames, g.sync); err != nil {
+		l.poison(err)
+		for _, r := range g.kept {
+			r.answer(unavailable(err))
 		}
-		payload := r.header.append(make([]byte, 0, r.bytes()))
-		payload = aead.Seal(payload, nil, r.body, payload)
-		if err := tree.add(payload); err != nil {
-			l.fail(append(kept, group[i:]...), err)
-			return
-		}
-		locs = append(locs, located{header: r.header, base: l.w.base, offset: l.w.size + int64(len(frames)), length: len(payload)})
-		frames = appendFrame(frames, payload)
-		rows[k] = rowState{exists: true, open: r.open || (state.open && r.kind != KindEnded), last: r.index}
-		kept = append(kept, r)
-	}
-	if len(kept) == 0 {
 		return
 	}
-	root, err := tree.root()
-	if err != nil {
-		l.fail(kept, err)
-		return
+	l.lastTime = now
+	l.publish(g)
+	for _, r := range g.kept {
+		r.answer(nil)
 	}
-	h, err := sign(l.sign, tree.size, root)
-	if err == nil {
-		err = l.w.group(frames, h.note)
-	}
-	if err != nil {
-		l.fail(kept, err)
-		return
-	}
-	l.tree, l.lastTime = tree, now
+}
+
+// publish makes a written group visible to queries and to the heads.
+func (l *Log) publish(g *group) {
 	l.mu.Lock()
-	for _, e := range locs {
-		l.index.add(e)
+	for i := range g.locs {
+		l.index.add(&g.locs[i])
 	}
-	l.head = h.note
+	l.tree, l.end = g.tree, l.w.size
 	l.mu.Unlock()
-	for _, r := range kept {
-		r.answer(Position{Index: r.index, ID: r.id.String(), Time: time.UnixMilli(now).UTC()}, nil)
+	if g.sync {
+		l.reached(g.tree.size)
+	}
+	select {
+	case l.dirty <- struct{}{}:
+	default: // a head is on its way that will cover this
 	}
 }
 
@@ -206,12 +204,17 @@ func (l *Log) rowState(k rowKey) rowState {
 	return rowState{exists: ok, open: open, last: ref.last}
 }
 
-// fail poisons the log and answers a group.
-func (l *Log) fail(group []*request, err error) {
-	l.mu.Lock()
-	l.poison = err
-	l.mu.Unlock()
-	for _, r := range group {
-		r.answer(Position{}, unavailable(err))
+// makeRoom begins a new pair of files when the last is full, and keeps what no head covers within
+// its bound.
+func (l *Log) makeRoom(n int64) error {
+	l.mu.RLock()
+	uncovered := l.end - l.coveredEnd
+	l.mu.RUnlock()
+	switch {
+	case l.w.size >= l.o.SegmentBytes && l.tree.size > int64(l.w.base):
+		return l.rotate()
+	case uncovered+n > maxUncovered:
+		return l.cover()
 	}
+	return nil
 }

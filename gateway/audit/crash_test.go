@@ -28,10 +28,11 @@ func TestCrashModel(t *testing.T) {
 		acked := map[string]int{}   // row → acknowledged entries
 		written := map[string]int{} // row → appended entries, acknowledged or not
 		var heads [][]byte
+		mode := rapid.SampledFrom([]Durability{DurabilityPower, DurabilityProcess}).Draw(rt, "mode")
 		rounds := rapid.IntRange(1, 4).Draw(rt, "rounds")
 		for range rounds {
 			d := &brokenDisk{budget: rapid.Int64Range(0, 12<<10).Draw(rt, "crash after bytes")}
-			l, err := Open(Options{Dir: dir, open: d.open, SegmentBytes: rapid.SampledFrom([]int64{1, 2 << 10, 1 << 20}).Draw(rt, "segment")})
+			l, err := Open(Options{Dir: dir, Durability: mode, open: d.open, SegmentBytes: rapid.SampledFrom([]int64{1, 2 << 10, 1 << 20}).Draw(rt, "segment")})
 			if err != nil {
 				if !d.broken {
 					rt.Fatalf("Open: %v", err)
@@ -57,7 +58,9 @@ func TestCrashModel(t *testing.T) {
 						break
 					}
 					acked[id] = written[id]
-					heads = append(heads, l.Head())
+					if rapid.Bool().Draw(rt, "head") {
+						heads = append(heads, l.Head())
+					}
 				}
 			}
 			l.Close()
@@ -89,12 +92,19 @@ func TestCrashModel(t *testing.T) {
 	})
 }
 
-const childEnv = "ECOTONE_AUDIT_CHILD"
+const (
+	childEnv = "ECOTONE_AUDIT_CHILD"
+	modeEnv  = "ECOTONE_AUDIT_DURABILITY"
+)
 
 // childMain is the process that gets killed: it appends without end and says which rows and heads it
 // was given an answer for.
 func childMain(dir string) {
-	l, err := Open(Options{Dir: dir, SegmentBytes: 32 << 10})
+	mode, err := ParseDurability(os.Getenv(modeEnv))
+	if err != nil {
+		panic(err)
+	}
+	l, err := Open(Options{Dir: dir, Durability: mode, SegmentBytes: 32 << 10})
 	if err == nil {
 		_, err = l.Recover(ctx)
 	}
@@ -130,9 +140,15 @@ func childMain(dir string) {
 	os.Exit(1)
 }
 
-// S8, X48, promise 4: after kill -9 under load every effect that could have happened has its row, every
-// answered invocation its outcome, and the log verifies against a head from before.
+// S8, X48, promise 4: after kill -9 under load, in either mode, every effect that could have happened has
+// its row, every answered invocation its outcome, and the log verifies against a head from before.
 func TestKill(t *testing.T) {
+	for _, mode := range []Durability{DurabilityPower, DurabilityProcess} {
+		t.Run(mode.String(), func(t *testing.T) { testKill(t, mode) })
+	}
+}
+
+func testKill(t *testing.T, mode Durability) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +162,7 @@ func TestKill(t *testing.T) {
 	}
 	for round := range rounds {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childEnv+"="+dir)
+		cmd.Env = append(os.Environ(), childEnv+"="+dir, modeEnv+"="+mode.String())
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +188,7 @@ func TestKill(t *testing.T) {
 		cmd.Wait()
 		mustVerify(t, dir, kept)
 
-		l := mustOpen(t, Options{Dir: dir})
+		l := mustOpen(t, Options{Dir: dir, Durability: mode})
 		if _, err := l.Recover(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -226,12 +242,12 @@ func TestTails(t *testing.T) {
 		entries, heads []byte
 		refused        bool
 	}{
-		"garbage entries":   {entries: []byte("not a frame at all")},
-		"zero entries":      {entries: make([]byte, 4096)},
-		"zero heads":        {heads: make([]byte, 4096)},
-		"begun head":        {heads: []byte(originPrefix)},
-		"garbage heads":     {heads: []byte("not a head"), refused: true},
-		"more than a group": {entries: make([]byte, maxGroup+1), refused: true},
+		"garbage entries":  {entries: []byte("not a frame at all")},
+		"zero entries":     {entries: make([]byte, 4096)},
+		"zero heads":       {heads: make([]byte, 4096)},
+		"begun head":       {heads: []byte(originPrefix)},
+		"garbage heads":    {heads: []byte("not a head"), refused: true},
+		"more than may be": {entries: make([]byte, maxUncovered+1), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, entries, heads, id := build(t)

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	formatVersion = 1
-	headerFixed   = 52
+	formatVersion = 2
+	headerFixed   = 60
 	flagOpen      = 1 // the row stays open until an ended entry
-	sealOverhead  = 12 + 16
+	nonceBytes    = 12
+	sealOverhead  = nonceBytes + 16
 
 	maxPayload = 4 << 20
 	frameExtra = 4 + 4
@@ -24,14 +25,15 @@ const (
 
 // header is the public part of an entry. doc.go has the layout.
 type header struct {
-	kind  Kind
-	open  bool
-	org   string
-	index uint64
-	prev  uint64 // 0, or 1 + index
-	time  int64  // Unix ms
-	id    ulid.ULID
-	key   [8]byte
+	kind   Kind
+	open   bool
+	org    string
+	index  uint64
+	prev   uint64 // 0, or 1 + index
+	time   int64  // Unix ms
+	id     ulid.ULID
+	keyID  [8]byte
+	synced uint64 // so many entries were on disk for certain when this one was written
 }
 
 func (h *header) append(b []byte) []byte {
@@ -44,7 +46,8 @@ func (h *header) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, h.prev)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.time))
 	b = append(b, h.id[:]...)
-	b = append(b, h.key[:]...)
+	b = append(b, h.keyID[:]...)
+	b = binary.BigEndian.AppendUint64(b, h.synced)
 	return append(b, h.org...)
 }
 
@@ -67,13 +70,15 @@ func parseHeader(p []byte) (h header, sealed []byte, err error) {
 	h = header{
 		kind: Kind(p[1]), open: p[2]&flagOpen != 0, org: string(p[headerFixed:n]),
 		index: binary.BigEndian.Uint64(p[4:]), prev: binary.BigEndian.Uint64(p[12:]), time: int64(binary.BigEndian.Uint64(p[20:])),
-		id: ulid.ULID(p[28:44]), key: [8]byte(p[44:52]),
+		id: ulid.ULID(p[28:44]), keyID: [8]byte(p[44:52]), synced: binary.BigEndian.Uint64(p[52:]),
 	}
 	switch {
 	case !abi.ValidSlug(h.org):
 		return h, nil, errors.New("the organisation is not a name")
 	case h.prev > h.index:
 		return h, nil, errors.New("the previous entry is not before this one")
+	case h.synced > h.index:
+		return h, nil, errors.New("the entry says that it was on disk before it was written")
 	case h.time < 0:
 		return h, nil, errors.New("the time is negative")
 	}

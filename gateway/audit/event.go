@@ -239,7 +239,9 @@ type System struct {
 	Version     string `json:"version,omitempty"`
 	Org         string `json:"org,omitempty"`
 	Interrupted int    `json:"interrupted,omitempty"` // rows closed by recovery
-	CutBytes    int64  `json:"cutBytes,omitempty"`    // unacknowledged bytes removed at open
+	CutBytes    int64  `json:"cutBytes,omitempty"`    // torn bytes removed at open
+	Adopted     int64  `json:"adopted,omitempty"`     // entries that no head covered at open, and were kept
+	Durability  string `json:"durability,omitempty"`  // of the log, since started
 	Detail      string `json:"detail,omitempty"`
 }
 

@@ -62,7 +62,7 @@ func independentVerify(dir string) (size int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if string(data[:16]) != "ECOTONE-AUDIT-1\n" || binary.BigEndian.Uint64(data[16:]) != uint64(len(leaves)) {
+		if string(data[:16]) != "ECOTONE-AUDIT-2\n" || binary.BigEndian.Uint64(data[16:]) != uint64(len(leaves)) {
 			return 0, fmt.Errorf("%s does not continue the log", f)
 		}
 		for data = data[24:]; len(data) > 0; {

@@ -39,10 +39,18 @@ func newIndex() *index {
 
 func byID(r rowRef, id ulid.ULID) int { return r.id.Compare(id) }
 
+// place finds an id among rows, or where it belongs. New ids are nearly always the greatest.
+func place(rows []rowRef, id ulid.ULID) (int, bool) {
+	if n := len(rows); n == 0 || rows[n-1].id.Compare(id) < 0 {
+		return n, false
+	}
+	return slices.BinarySearchFunc(rows, id, byID)
+}
+
 // row finds a row.
 func (x *index) row(k rowKey) (rowRef, bool) {
 	rows := x.orgs[k.org]
-	i, ok := slices.BinarySearchFunc(rows, k.id, byID)
+	i, ok := place(rows, k.id)
 	if !ok {
 		return rowRef{}, false
 	}
@@ -50,7 +58,7 @@ func (x *index) row(k rowKey) (rowRef, bool) {
 }
 
 // add records one entry. Entries come in order.
-func (x *index) add(e located) {
+func (x *index) add(e *located) {
 	if n := len(x.files); n == 0 || x.files[n-1].base != e.base {
 		x.files = append(x.files, fileIndex{base: e.base})
 	}
@@ -60,7 +68,7 @@ func (x *index) add(e located) {
 	x.size++
 
 	rows := x.orgs[e.org]
-	i, ok := slices.BinarySearchFunc(rows, e.id, byID) // new ids are nearly always the greatest
+	i, ok := place(rows, e.id)
 	if ok {
 		rows[i].last = e.index
 	} else {

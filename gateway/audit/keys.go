@@ -13,11 +13,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -121,7 +123,12 @@ func parseVerifier(line string) (note.Verifier, error) {
 type orgKey struct {
 	id     [8]byte
 	secret []byte
-	digest []byte // keys the digests of inputs
+	gone   atomic.Bool // it is being destroyed, or was
+	macs   sync.Pool   // of [hash.Hash]: keyed, for the digests of inputs
+
+	// The committer's own: the cipher of the file that is written.
+	last     cipher.AEAD
+	lastBase uint64
 }
 
 func newOrgKey(secret []byte) (*orgKey, error) {
@@ -131,8 +138,21 @@ func newOrgKey(secret []byte) (*orgKey, error) {
 		return nil, err
 	}
 	copy(k.id[:], id)
-	k.digest, err = hkdf.Key(sha256.New, secret, nil, "ecotone audit input digest", keyBytes)
+	digest, err := hkdf.Key(sha256.New, secret, nil, "ecotone audit input digest", keyBytes)
+	k.macs.New = func() any { return hmac.New(sha256.New, digest) }
 	return k, err
+}
+
+// sealer returns the cipher for bodies that are written now. Only the committer calls it.
+func (k *orgKey) sealer(base uint64) (cipher.AEAD, error) {
+	if k.last == nil || k.lastBase != base {
+		a, err := k.body(base)
+		if err != nil {
+			return nil, err
+		}
+		k.last, k.lastBase = a, base
+	}
+	return k.last, nil
 }
 
 // body returns the cipher for bodies in the entries file that starts at base. A key per file
@@ -146,13 +166,25 @@ func (k *orgKey) body(base uint64) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return cipher.NewGCM(block)
 }
 
+const digestPrefix = "hmac-sha256:"
+
 func (k *orgKey) sum(input []byte) string {
-	m := hmac.New(sha256.New, k.digest)
+	m := k.macs.Get().(hash.Hash)
+	defer k.macs.Put(m)
+	m.Reset()
 	m.Write(input)
-	return "hmac-sha256:" + hex.EncodeToString(m.Sum(nil))
+	var sum [sha256.Size]byte
+	var out [len(digestPrefix) + 2*sha256.Size]byte
+	hex.Encode(out[copy(out[:], digestPrefix):], m.Sum(sum[:0]))
+	return string(out[:])
+}
+
+// unseal opens a sealed body into dst.
+func unseal(a cipher.AEAD, dst, sealed, header []byte) ([]byte, error) {
+	return a.Open(dst, sealed[:nonceBytes], sealed[nonceBytes:], header)
 }
 
 var errErased = errors.New("the organisation's audit key was erased")
@@ -161,9 +193,9 @@ var errErased = errors.New("the organisation's audit key was erased")
 type keyRing struct {
 	dir string
 
-	mu    sync.Mutex
+	mu    sync.RWMutex
 	keys  map[string]*orgKey
-	aeads map[aeadKey]cipher.AEAD // bounded: see aead
+	aeads map[aeadKey]cipher.AEAD // for reading; bounded
 }
 
 type aeadKey struct {
@@ -179,13 +211,25 @@ func newKeyRing(dir string) *keyRing {
 
 // key returns an organisation's key. make says whether a missing one is made.
 func (r *keyRing) key(org string, make bool) (*orgKey, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.keyLocked(org, make)
+	r.mu.RLock()
+	k := r.keys[org]
+	r.mu.RUnlock()
+	if k == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		var err error
+		if k, err = r.load(org, make); err != nil {
+			return nil, err
+		}
+	}
+	if k.gone.Load() {
+		return nil, errErased
+	}
+	return k, nil
 }
 
-// keyLocked is key; r.mu must be held.
-func (r *keyRing) keyLocked(org string, make bool) (*orgKey, error) {
+// load reads a key, or makes it; r.mu must be held.
+func (r *keyRing) load(org string, make bool) (*orgKey, error) {
 	if !abi.ValidSlug(org) { // the name becomes a file name
 		return nil, fmt.Errorf("%s is not an organisation", abi.Quote(org))
 	}
@@ -220,26 +264,46 @@ func (r *keyRing) keyLocked(org string, make bool) (*orgKey, error) {
 	return k, nil
 }
 
-// aead returns the cipher for an organisation's bodies in one entries file, and the key's id.
-func (r *keyRing) aead(org string, base uint64, make bool) (cipher.AEAD, [8]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, err := r.keyLocked(org, make)
+var errKeyID = errors.New("it was sealed with another key")
+
+// open unseals a body of the entries file that starts at base into dst. The seal covers the header.
+func (r *keyRing) open(dst []byte, h *header, base uint64, payload, sealed []byte) ([]byte, error) {
+	k, err := r.key(h.org, false)
 	if err != nil {
-		return nil, [8]byte{}, err
+		return nil, err
 	}
-	if a := r.aeads[aeadKey{org, base}]; a != nil {
-		return a, k.id, nil
+	if k.id != h.keyID {
+		return nil, errKeyID
 	}
-	a, err := k.body(base)
+	at := aeadKey{h.org, base}
+	r.mu.RLock()
+	a := r.aeads[at]
+	r.mu.RUnlock()
+	if a == nil {
+		if a, err = k.body(base); err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		if len(r.aeads) >= maxAEADs {
+			clear(r.aeads)
+		}
+		if !k.gone.Load() {
+			r.aeads[at] = a
+		}
+		r.mu.Unlock()
+	}
+	return unseal(a, dst, sealed, payload[:len(payload)-len(sealed)])
+}
+
+// retire keeps a key from being used: nothing is sealed or opened with it from now on. Recall takes
+// that back.
+func (r *keyRing) retire(org string) (recall func(), err error) {
+	k, err := r.key(org, true)
 	if err != nil {
-		return nil, [8]byte{}, err
+		return nil, err
 	}
-	if len(r.aeads) >= maxAEADs {
-		clear(r.aeads)
-	}
-	r.aeads[aeadKey{org, base}] = a
-	return a, k.id, nil
+	k.gone.Store(true)
+	return func() { k.gone.Store(false) }, nil
 }
 
 // erase destroys a key: first the mark that keeps a new one from being made, then the bytes, then
@@ -251,7 +315,10 @@ func (r *keyRing) erase(org string) error {
 	if err := writeNew(path+erasedExt, nil, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	delete(r.keys, org)
+	if k := r.keys[org]; k != nil {
+		k.gone.Store(true)
+		delete(r.keys, org)
+	}
 	for k := range r.aeads {
 		if k.org == org {
 			delete(r.aeads, k)

@@ -2,12 +2,12 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -16,11 +16,14 @@ import (
 
 // Options configure [Open]. Only Dir is mandatory.
 type Options struct {
-	Dir          string                           // the data directory; the log is in Dir/audit, keys in Dir/keys
-	Reserve      int64                            // bytes kept free on the disk; 0 is abi.LimitDiskReserve's default
-	Free         func(dir string) (uint64, error) // free bytes of dir's file system; nil asks the system
-	Now          func() time.Time                 // nil is time.Now
-	SegmentBytes int64                            // an entries file past this is full; 0 is 64 MiB, at most 1 GiB
+	Dir        string     // the data directory; the log is in Dir/audit, keys in Dir/keys
+	Durability Durability // what an acknowledged event survives
+	Reserve    int64      // bytes kept free on the disk; 0 is abi.LimitDiskReserve's default
+	// Free says how many bytes are free on dir's file system. nil asks the system, 20 times a second
+	// at most; a function is asked each time.
+	Free         func(dir string) (uint64, error)
+	Now          func() time.Time // nil is time.Now
+	SegmentBytes int64            // an entries file past this is full; 0 is 64 MiB, at most 1 GiB
 
 	open opener
 }
@@ -28,8 +31,6 @@ type Options struct {
 const (
 	defaultSegment = 64 << 20
 	maxSegment     = 1 << 30
-	queueLength    = 1024
-	asyncDelay     = 20 * time.Millisecond // how long events that nobody waits for wait for company
 )
 
 // Dir is where the log of a data directory is: what [Verify] reads, and what may be copied
@@ -38,44 +39,69 @@ func Dir(data string) string { return filepath.Join(data, "audit") }
 
 // Log is an open audit log. All methods are safe for concurrent use.
 //
-// Lock order: mu, then the key ring's. The committer alone touches the writer, the tree and
-// the clock; it takes mu only to publish.
+// Three locks: covering, then mu, then the key ring's; the queue and the free space have their
+// own, under which nothing else is taken. The committer alone writes entries, and alone changes
+// the tree and the last time; it takes mu to publish. Who holds covering writes heads.
 type Log struct {
 	o     Options
 	dir   string
 	lock  io.Closer
 	sign  *signing
 	ring  *keyRing
-	queue chan *request
-	stop  chan struct{} // closed by Close
-	done  chan struct{} // closed by the committer
+	space space
+	queue *queue
 
+	stop    chan struct{} // closed by Close, when the committer has ended
+	dirty   chan struct{} // there is something that no head covers
+	done    chan struct{} // closed by the committer
+	covered chan struct{} // closed by the coverer
+
+	group    group // the committer's, as are the next two
 	w        writer
-	tree     frontier
 	lastTime int64
 
-	mu       sync.RWMutex
-	index    *index
-	head     []byte
-	poison   error
-	closed   bool
-	cutBytes int64
-	sending  sync.WaitGroup // appends between the closed check and the queue; Add under mu
+	onDisk   atomic.Int64 // so many entries are on disk for certain
+	poisoned atomic.Pointer[poison]
+	covering sync.Mutex // of heads, and of the last pair of files
+
+	mu         sync.RWMutex
+	index      *index
+	tree       frontier // of what is committed
+	end        int64    // of it in the last entries file
+	coveredEnd int64    // of what the last head covers in it
+	head       []byte
+	headSize   int64
+	closed     bool
+	found      found
+}
+
+// poison is why nothing can be written any more.
+type poison struct{ err error }
+
+// found is what [Open] did that the log has yet to tell.
+type found struct {
+	cut     int64 // bytes that a crash tore
+	adopted int64 // entries that no head covered
 }
 
 func unavailable(err error) *abi.Error {
 	return abi.Errorf(abi.CodeAuditUnavailable, "the audit log cannot be written, so nothing runs").WithCause(err)
 }
 
-// Open opens or creates the log. What follows the last signed head is cut; when anything that a
-// head covers does not verify, Open refuses with AUDIT_UNAVAILABLE and changes nothing. One
+// Open opens or creates the log. Entries that no head covers are kept when the organisation's key
+// authenticates them, and covered by a new head; what a crash tore after them is cut. When
+// anything else does not verify, Open refuses with AUDIT_UNAVAILABLE and changes nothing. One
 // process at a time has a log open. Call [Log.Recover] before the first append, and Close.
 func Open(o Options) (*Log, error) {
+	if o.Durability >= numDurabilities {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "the durability of the audit log is not one that there is")
+	}
 	if o.Reserve == 0 {
 		o.Reserve = abi.LimitDiskReserve.Info().Default
 	}
+	var every time.Duration
 	if o.Free == nil {
-		o.Free = disk.Free
+		o.Free, every = disk.Free, lookEvery
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -88,9 +114,10 @@ func Open(o Options) (*Log, error) {
 		o.open = openFile
 	}
 	l := &Log{
-		o: o, dir: Dir(o.Dir), index: newIndex(),
-		queue: make(chan *request, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
+		o: o, dir: Dir(o.Dir), index: newIndex(), queue: newQueue(),
+		stop: make(chan struct{}), dirty: make(chan struct{}, 1), done: make(chan struct{}), covered: make(chan struct{}),
 	}
+	l.space = space{free: o.Free, dir: l.dir, reserve: uint64(o.Reserve), every: every}
 	if err := l.start(); err != nil {
 		err = errors.Join(err, l.w.close())
 		if l.lock != nil {
@@ -103,6 +130,7 @@ func Open(o Options) (*Log, error) {
 		return nil, abi.Errorf(abi.CodeAuditUnavailable, "the audit log cannot be opened").WithCause(err)
 	}
 	go l.commitLoop()
+	go l.coverLoop()
 	return l, nil
 }
 
@@ -131,7 +159,7 @@ func (l *Log) start() error {
 		return err
 	}
 
-	s := scan{dir: l.dir, verifier: l.sign.verifier, entry: l.index.add}
+	s := scan{dir: l.dir, verifier: l.sign.verifier, entry: l.index.add, unseal: l.unseal}
 	if err := s.run(); err != nil {
 		return err
 	}
@@ -142,7 +170,8 @@ func (l *Log) start() error {
 		return abi.Errorf(abi.CodeAuditUnavailable, "the audit log does not verify: %s, offset %d, entry %d: %s", p.File, p.Offset, p.Index, p.What).
 			WithHint("verify a copy of the log, keep it, and restore the directory from a backup")
 	}
-	l.tree, l.lastTime, l.head, l.cutBytes = s.tree, s.lastTime, s.last.note, s.tail
+	l.tree, l.lastTime, l.head, l.headSize = s.tree, s.lastTime, s.last.note, s.last.size
+	l.found = found{cut: s.torn, adopted: s.unsigned}
 	l.w = writer{dir: l.dir, open: l.o.open}
 	if s.files == 0 {
 		err = l.w.create(0)
@@ -152,45 +181,47 @@ func (l *Log) start() error {
 	if err != nil {
 		return err
 	}
-	if s.heads == 0 {
-		root, err := l.tree.root()
-		if err != nil {
-			return err
-		}
-		h, err := sign(l.sign, 0, root)
-		if err != nil {
-			return err
-		}
-		if err := l.w.group(nil, h.note); err != nil {
-			return err
-		}
-		l.head = h.note
+	// Everything is on disk now. A new log gets its first head, an adopted tail the one it lacked.
+	l.end, l.coveredEnd = l.w.size, l.w.size
+	l.onDisk.Store(l.tree.size)
+	if err := l.coverLocked(); err != nil {
+		return err
 	}
 	return l.sign.found(l.dir)
 }
 
-// Append records one event. When it returns nil the event is on disk under a signed head.
-// Concurrent appends share one commit. While the queue is full Append waits for room as
+// unseal authenticates an entry and forgets what it says.
+func (l *Log) unseal(h *header, base uint64, payload, sealed []byte) error {
+	_, err := l.ring.open(nil, h, base, payload, sealed)
+	return err
+}
+
+// Append records one event. When it returns nil the event is as durable as [Options.Durability]
+// says. Concurrent appends share one commit. While the queue is full Append waits for room as
 // long as ctx lives; an event that was accepted is waited for to the end, so that the
-// answer is never in doubt. Every error is AUDIT_UNAVAILABLE, and means: do not act.
+// answer is never in doubt. Every error is AUDIT_UNAVAILABLE, and means: do not act. The body
+// is the caller's again when Append returns.
 func (l *Log) Append(ctx context.Context, ev Event) (Position, error) {
 	r, err := l.prepare(ev)
 	if err != nil {
 		return Position{}, err
 	}
-	r.done = make(chan result, 1)
+	r.wait = true
 	if err := l.send(ctx, r); err != nil {
 		return Position{}, err
 	}
-	res := <-r.done
-	return res.at, res.err
+	<-r.done
+	at, err := r.at, r.err
+	r.free()
+	return at, err
 }
 
 // AppendAsync records one event without waiting for the disk. It keeps its place: an Append that
 // the same goroutine makes later is durable only together with it. It waits for room like
 // Append. Use it for what need not be durable before going on: effect-closed, and the
 // decision of an invocation whose outcome is appended before anything is answered. When it
-// cannot be recorded after all, the Append that ends its row fails.
+// cannot be recorded after all, the Append that ends its row fails. The body is the caller's
+// again when AppendAsync returns.
 func (l *Log) AppendAsync(ctx context.Context, ev Event) error {
 	r, err := l.prepare(ev)
 	if err != nil {
@@ -201,84 +232,53 @@ func (l *Log) AppendAsync(ctx context.Context, ev Event) error {
 
 // prepare does what can be done outside the committer.
 func (l *Log) prepare(ev Event) (*request, error) {
-	if ev.Body == nil {
-		return nil, refuse("it has no body")
-	}
-	kind := ev.Body.Kind()
 	if ev.Org == "" {
 		ev.Org = SystemOrg
 	}
-	if ev.ID == "" && standalone(kind) {
-		ev.ID = NewID()
+	r := newRequest()
+	err := r.encode(&ev)
+	if err == nil {
+		if r.key, err = l.ring.key(ev.Org, true); err != nil {
+			err = unavailable(err)
+		}
 	}
-	id, err := parseID(ev.ID)
 	if err != nil {
-		return nil, refuse("its id is not a ULID")
-	}
-	body, err := ev.Body.settle()
-	if err != nil {
+		r.free()
 		return nil, err
 	}
-	data, err := encode(body)
-	if err != nil {
-		return nil, refuse("it does not encode: %w", err)
-	}
-	if _, err := l.ring.key(ev.Org, true); err != nil {
-		return nil, unavailable(err)
-	}
-	d, decided := body.(Decided)
-	return &request{
-		header: header{kind: kind, org: ev.Org, id: id, open: decided && d.Verdict == VerdictAllow},
-		body:   data,
-	}, nil
-}
-
-// encode writes a body and keeps it within one entry. Only a receipt can be too long; its
-// lines are halved until it fits.
-func encode(b Body) ([]byte, error) {
-	for {
-		data, err := json.Marshal(b)
-		if err != nil || len(data) <= maxPayload-headerFixed-63-sealOverhead {
-			return data, err
-		}
-		e, ok := b.(Ended)
-		if !ok || len(e.Lines) == 0 {
-			return nil, errors.New("larger than an entry may be")
-		}
-		keep := len(e.Lines) / 2
-		e.LinesOmitted += len(e.Lines) - keep
-		e.Lines = e.Lines[:keep]
-		b = e
-	}
+	r.org = ev.Org
+	return r, nil
 }
 
 // standalone reports whether an event of this kind is a row by itself.
 func standalone(k Kind) bool { return k == KindRefused || k == KindAdmin || k == KindSystem }
 
-// send hands a request to the committer.
+// send hands a request to the committer. After an error it is nobody's.
 func (l *Log) send(ctx context.Context, r *request) error {
-	l.mu.RLock()
-	err := l.poison
-	if l.closed {
-		err = errClosed
-	}
+	err := l.failure()
 	if err == nil {
-		l.sending.Add(1)
+		err = l.queue.push(ctx, r)
 	}
-	l.mu.RUnlock()
 	if err != nil {
+		r.free()
 		return unavailable(err)
 	}
-	defer l.sending.Done()
-	select {
-	case l.queue <- r:
-		return nil
-	case <-ctx.Done():
-		return unavailable(ctx.Err())
-	}
+	return nil
 }
 
-var errClosed = errors.New("the log is closed")
+// failure is why nothing can be written, or nil.
+func (l *Log) failure() error {
+	if p := l.poisoned.Load(); p != nil {
+		return p.err
+	}
+	return nil
+}
+
+// poison ends writing for good, and returns err.
+func (l *Log) poison(err error) error {
+	l.poisoned.CompareAndSwap(nil, &poison{err})
+	return err
+}
 
 // Healthy reports whether appends can succeed: the log is open, nothing failed to be written,
 // and the disk has more than its reserve.
@@ -286,14 +286,14 @@ func (l *Log) Healthy() bool { return l.Err() == nil }
 
 // Err says why the log is not healthy, or nil. It is AUDIT_UNAVAILABLE.
 func (l *Log) Err() error {
+	err := l.failure()
 	l.mu.RLock()
-	err := l.poison
 	if l.closed {
 		err = errClosed
 	}
 	l.mu.RUnlock()
 	if err == nil {
-		err = l.room(0)
+		err = l.space.take(0)
 	}
 	if err != nil {
 		return unavailable(err)
@@ -301,20 +301,14 @@ func (l *Log) Err() error {
 	return nil
 }
 
-// room reports whether n more bytes leave the reserve untouched.
-func (l *Log) room(n int64) error {
-	free, err := l.o.Free(l.dir)
-	if err != nil {
-		return err
-	}
-	if free < uint64(l.o.Reserve)+uint64(n) {
-		return errors.New("the disk is down to the audit reserve")
-	}
-	return nil
-}
+// Durability is the mode of [Options].
+func (l *Log) Durability() Durability { return l.o.Durability }
 
-// Head returns the last signed head, to be kept elsewhere and given to [Verify].
+// Head returns a signed head over everything that was acknowledged, to be kept elsewhere and given to
+// [Verify]. What it covers is on disk, in either mode: a head that is kept does not outlive its
+// entries. Of a log that cannot be written any more it is the last head there is.
 func (l *Log) Head() []byte {
+	_ = l.cover()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return append([]byte(nil), l.head...)
@@ -335,13 +329,29 @@ func (l *Log) Digest(org string, input []byte) (string, error) {
 }
 
 // Erase destroys the organisation's audit key. Its rows can no longer be read by anyone, the tree
-// still verifies, and nothing can be appended for the organisation any more. The
-// erasure itself is recorded first.
+// still verifies, and nothing can be appended for the organisation any more. The erasure itself
+// is recorded first, and a head covers the organisation's last entry before the key goes: what no
+// head covers is authenticated by the key when the log is opened again.
 func (l *Log) Erase(ctx context.Context, org string) error {
 	if org == SystemOrg || !abi.ValidSlug(org) {
 		return abi.Errorf(abi.CodeInvalidRequest, "%s is not an organisation that can be erased", abi.Quote(org))
 	}
-	if _, err := l.Append(ctx, Event{Body: System{Event: "erased", Org: org}}); err != nil {
+	recall, err := l.ring.retire(org)
+	switch {
+	case errors.Is(err, errErased): // once more, in case it did not get to the end
+		recall = func() {}
+	case err != nil:
+		return unavailable(err)
+	}
+	// When this is answered, every entry that the key still sealed is committed.
+	_, err = l.Append(ctx, Event{Body: System{Event: "erased", Org: org}})
+	if err == nil {
+		if err = l.cover(); err != nil {
+			err = unavailable(err)
+		}
+	}
+	if err != nil {
+		recall()
 		return err
 	}
 	if err := l.ring.erase(org); err != nil {
@@ -350,19 +360,24 @@ func (l *Log) Erase(ctx context.Context, org string) error {
 	return nil
 }
 
-// Close commits what was accepted, then closes the files. Later appends fail; so do later
-// queries. A second Close does nothing.
+// Close commits what was accepted, covers it with a head and closes the files. Later appends fail; so
+// do later queries. A second Close does nothing.
 func (l *Log) Close() error {
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		<-l.done
-		return nil
-	}
+	again := l.closed
 	l.closed = true
 	l.mu.Unlock()
-	l.sending.Wait() // the committer still runs, so that those who wait for room get it
-	close(l.stop)
+	if again {
+		<-l.covered
+		return nil
+	}
+	l.queue.close()
 	<-l.done
-	return errors.Join(l.w.close(), l.lock.Close())
+	close(l.stop)
+	<-l.covered
+	var err error
+	if l.failure() == nil {
+		err = l.cover()
+	}
+	return errors.Join(err, l.w.close(), l.lock.Close())
 }

@@ -332,26 +332,35 @@ func TestDiskReserve(t *testing.T) {
 // PF-G5: after a failed write or sync nothing is accepted any more, by anyone; what was acknowledged
 // is still there when the log is opened again.
 func TestPoisoned(t *testing.T) {
-	for _, kind := range []string{"write", "sync entries", "sync heads"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		mode     Durability
+		budget   int64 // bytes that can still be written
+		syncs    int64 // which of the next synchronisations fails
+		answered bool  // the event is acknowledged; what fails comes after
+	}{
+		{name: "write", budget: 100, syncs: 1 << 30},
+		{name: "sync entries", budget: 1 << 20, syncs: 1},
+		{name: "sync heads", budget: 1 << 20, syncs: 2, answered: true},
+		{name: "write, process", mode: DurabilityProcess, budget: 100, syncs: 1 << 30},
+		{name: "sync entries, process", mode: DurabilityProcess, budget: 1 << 20, syncs: 1, answered: true},
+		{name: "sync heads, process", mode: DurabilityProcess, budget: 1 << 20, syncs: 2, answered: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			d := &brokenDisk{budget: 1 << 20}
-			l := mustOpen(t, Options{Dir: dir, open: d.open})
+			l := mustOpen(t, Options{Dir: dir, Durability: c.mode, open: d.open})
 			id := NewID()
 			mustAppend(t, l, "acme", id, decision(VerdictAllow))
+			l.Head() // nothing is under way
 			d.mu.Lock()
-			switch kind {
-			case "write":
-				d.budget = 100
-			case "sync entries":
-				d.syncs = d.count + 1
-			case "sync heads":
-				d.syncs = d.count + 2
-			}
+			d.budget, d.syncs = c.budget, d.count+c.syncs
 			d.mu.Unlock()
-			if _, err := l.Append(ctx, Event{Org: "acme", ID: id, Body: completed()}); abi.CodeOf(err) != abi.CodeAuditUnavailable {
+			_, err := l.Append(ctx, Event{Org: "acme", ID: id, Body: completed()})
+			if (err == nil) != c.answered || (err != nil && abi.CodeOf(err) != abi.CodeAuditUnavailable) {
 				t.Fatalf("Append on a broken disk: %v", err)
 			}
+			l.Head() // now, if not already
 			d.mu.Lock()
 			d.broken, d.budget, d.syncs = false, 1<<20, 0 // it recovers; the log must not
 			d.mu.Unlock()
@@ -429,7 +438,7 @@ func TestBackpressure(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the queue is full", func() bool { return len(l.queue) == queueLength })
+	eventually(t, "the queue is full", func() bool { return l.queue.length() == queueLength })
 	cancel()
 	eventually(t, "somebody gave up", func() bool { return gaveUp.Load() > 0 })
 	slow.Store(false)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("ECOTONE_AUDIT_CHILD"); dir != "" {
+	if dir := os.Getenv(childEnv); dir != "" {
 		childMain(dir)
 		return
 	}
@@ -133,7 +133,10 @@ func (d *brokenDisk) open(path string, flag int) (file, error) {
 		return nil, errBroken
 	}
 	f, err := openFile(path, flag)
-	return &brokenFile{f, d}, err
+	if err != nil {
+		return nil, err
+	}
+	return &brokenFile{f, d}, nil
 }
 
 type brokenFile struct {
@@ -154,6 +157,26 @@ func (f *brokenFile) Write(p []byte) (int, error) {
 	}
 	f.d.budget -= int64(len(p))
 	return f.file.Write(p)
+}
+
+func (f *brokenFile) WriteAt(p []byte, off int64) (int, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if f.d.broken || int64(len(p)) > f.d.budget {
+		f.d.broken = true
+		return 0, errBroken
+	}
+	f.d.budget -= int64(len(p))
+	return f.file.WriteAt(p, off)
+}
+
+func (f *brokenFile) Truncate(size int64) error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if f.d.broken {
+		return errBroken
+	}
+	return f.file.Truncate(size)
 }
 
 func (f *brokenFile) Sync() error {

@@ -281,14 +281,10 @@ func (r *reader) entry(i uint64) (header, Body, error) {
 	if err != nil {
 		return broken(err)
 	}
-	aead, key, err := r.l.ring.aead(h.org, base, false)
-	if err != nil {
-		return broken(err)
+	if h.index != i {
+		return broken(errors.New("it is another entry"))
 	}
-	if key != h.key || h.index != i {
-		return broken(errors.New("it was sealed with another key"))
-	}
-	clear, err := aead.Open(nil, nil, sealed, payload[:len(payload)-len(sealed)])
+	clear, err := r.l.ring.open(nil, &h, base, payload, sealed)
 	if err != nil {
 		return broken(err)
 	}

@@ -10,14 +10,14 @@ import (
 // with outcome interrupted that lists the effects whose end is unknown (S8). An effect
 // that was never announced never happened, for nothing acts before its announcement is on
 // disk. Recover returns how many rows it closed, and records that number and the
-// bytes that [Open] cut, when there were any. Call it before the first append.
+// bytes that [Open] cut and the entries it adopted, when there were any. Call it before the first append.
 func (l *Log) Recover(ctx context.Context) (int, error) {
 	l.mu.RLock()
 	open := make([]rowKey, 0, len(l.index.open))
 	for k := range l.index.open {
 		open = append(open, k)
 	}
-	cut := l.cutBytes
+	found := l.found
 	l.mu.RUnlock()
 	slices.SortFunc(open, func(a, b rowKey) int { return a.id.Compare(b.id) })
 
@@ -35,15 +35,15 @@ func (l *Log) Recover(ctx context.Context) (int, error) {
 		}
 		closed++
 	}
-	if closed == 0 && cut == 0 {
+	if closed == 0 && found.cut == 0 && found.adopted == 0 {
 		return 0, nil
 	}
 	// The answer to this event covers all that were queued before it.
-	if _, err := l.Append(ctx, Event{Body: System{Event: "recovered", Interrupted: closed, CutBytes: cut}}); err != nil {
+	if _, err := l.Append(ctx, Event{Body: System{Event: "recovered", Interrupted: closed, CutBytes: found.cut, Adopted: found.adopted}}); err != nil {
 		return closed, err
 	}
 	l.mu.Lock()
-	l.cutBytes = 0
+	l.found.cut, l.found.adopted = 0, 0
 	l.mu.Unlock()
 	return closed, nil
 }

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	entriesExt   = ".entries"
-	headsExt     = ".heads"
-	fileMagic    = "ECOTONE-AUDIT-1\n"
-	fileHeader   = len(fileMagic) + 8
-	indexDigits  = 20
-	maxTailBytes = maxGroup
-	zeroFill     = 8 // this many zero bytes at an end are a lost write, not a damaged byte
+	entriesExt  = ".entries"
+	headsExt    = ".heads"
+	fileFamily  = "ECOTONE-AUDIT-" // then the version, and the end of the line
+	fileMagic   = fileFamily + "2\n"
+	fileHeader  = len(fileMagic) + 8
+	indexDigits = 20
+	zeroFill    = 8 // this many zero bytes at an end are a lost write, not a damaged byte
 )
 
 func fileName(base uint64, ext string) string { return fmt.Sprintf("%0*d%s", indexDigits, base, ext) }
@@ -68,22 +68,29 @@ type located struct {
 type scan struct {
 	dir      string
 	verifier note.Verifier
-	allSigs  bool          // check every signature, not only the last of each file
-	entry    func(located) // every entry that a head covers
-	against  *head         // a head from elsewhere
+	allSigs  bool           // check every signature, not only the last of each file
+	entry    func(*located) // every entry that counts
+	against  *head          // a head from elsewhere
+	// unseal authenticates an entry that no head covers; base is the first index of its file. nil:
+	// nobody can.
+	unseal func(h *header, base uint64, payload, sealed []byte) error
 
 	tree     frontier
-	pending  []located // entries after the last head
+	leaf     leafHasher
+	buf      []byte
+	pending  []located // entries before the next head
 	lastTime int64
 	last     head // the last head
 	heads    int64
 	files    int
 
-	// Of the last pair of files: what to keep, and how much follows it.
+	// Of the last pair of files: what heads cover, what follows and counts, what a crash tore.
 	base        uint64
+	coveredEnd  int64
+	unsigned    int64
 	entriesKeep int64
 	headsKeep   int64
-	tail        int64
+	torn        int64
 	partial     bool // the pair was not even made completely; it holds nothing
 	problem     *Problem
 }
@@ -128,10 +135,11 @@ func (s *scan) run() error {
 // pair scans one entries file and its heads.
 func (s *scan) pair(base uint64, lastPair bool) error {
 	name := fileName(base, entriesExt)
-	s.base, s.files, s.entriesKeep, s.headsKeep, s.tail = base, s.files+1, int64(fileHeader), 0, 0
+	s.base, s.files, s.headsKeep = base, s.files+1, 0
+	s.coveredEnd, s.entriesKeep = int64(fileHeader), int64(fileHeader)
 
 	// The size is taken before the heads are read: in a log that is being written, entries are
-	// then at most one group ahead of what the heads cover.
+	// then no further ahead of what the heads cover than they may be.
 	f, err := os.Open(filepath.Join(s.dir, name))
 	if err != nil {
 		return err
@@ -148,7 +156,7 @@ func (s *scan) pair(base uint64, lastPair bool) error {
 	}
 	if zeros := len(heads) - len(bytes.TrimRight(heads, "\x00")); lastPair && zeros >= zeroFill {
 		heads = heads[:len(heads)-zeros] // the size of the file reached the disk, its last bytes did not
-		s.tail = int64(zeros)
+		s.torn = int64(zeros)
 	}
 	in := &counter{r: bufio.NewReaderSize(f, 256<<10)}
 
@@ -157,7 +165,12 @@ func (s *scan) pair(base uint64, lastPair bool) error {
 	want := filePrologue(base)
 	whole := err == nil && bytes.Equal(prologue, want)
 	if !whole && lastPair && len(heads) == 0 && bytes.HasPrefix(want, bytes.TrimRight(prologue[:n], "\x00")) {
-		s.partial, s.tail = true, int64(n) // the process died while it made the file
+		s.partial, s.torn = true, int64(n) // the process died while it made the file
+		return nil
+	}
+	if bytes.HasPrefix(prologue, []byte(fileFamily)) && !bytes.HasPrefix(prologue, []byte(fileMagic)) {
+		s.fail(name, 0, int64(base), "", "the file is of another version of the format: %q, and this program reads %q",
+			prologue[len(fileFamily):len(fileMagic)-1], fileMagic[len(fileFamily):len(fileMagic)-1])
 		return nil
 	}
 	if !whole {
@@ -169,8 +182,11 @@ func (s *scan) pair(base uint64, lastPair bool) error {
 		return nil
 	}
 
-	var buf []byte
 	for {
+		if rest := heads[s.headsKeep:]; lastPair && lostSector(rest, s.headsKeep) {
+			s.torn += int64(len(rest))
+			break
+		}
 		msg, torn, ok := nextHead(s.verifier.Name(), heads[s.headsKeep:])
 		if !ok {
 			s.fail(fileName(base, headsExt), s.headsKeep, s.tree.size, "", "%v", errHeadForm)
@@ -180,14 +196,14 @@ func (s *scan) pair(base uint64, lastPair bool) error {
 			if torn > 0 && !lastPair {
 				s.fail(fileName(base, headsExt), s.headsKeep, s.tree.size, "", "the head is cut")
 			}
-			s.tail += int64(torn)
+			s.torn += int64(torn)
 			break
 		}
-		if err := s.head(in, name, &buf, msg, s.allSigs || int(s.headsKeep)+len(msg) == len(heads)); err != nil || s.problem != nil {
+		if err := s.head(in, name, msg, s.allSigs || int(s.headsKeep)+len(msg) == len(heads)); err != nil || s.problem != nil {
 			return err
 		}
 		s.headsKeep += int64(len(msg))
-		s.entriesKeep = in.n
+		s.coveredEnd, s.entriesKeep = in.n, in.n
 	}
 	// Signatures of earlier heads are skipped when opening; the last whole one counts even if a
 	// torn one follows it.
@@ -197,19 +213,17 @@ func (s *scan) pair(base uint64, lastPair bool) error {
 			return nil
 		}
 	}
-	rest := info.Size() - in.n
-	switch {
-	case rest > 0 && !lastPair:
+	if rest := info.Size() - in.n; rest > 0 && !lastPair {
 		s.fail(name, in.n, s.tree.size, "", "%d bytes are covered by no head", rest)
-	case rest > maxTailBytes:
-		s.fail(name, in.n, s.tree.size, "", "%d bytes are covered by no head; one group is at most %d", rest, maxTailBytes)
 	}
-	s.tail += max(rest, 0)
-	return nil
+	if s.problem != nil {
+		return nil
+	}
+	return s.tail(f, in, name, info.Size())
 }
 
 // head reads the entries up to the next head and checks it.
-func (s *scan) head(in *counter, name string, buf *[]byte, msg []byte, checkSig bool) error {
+func (s *scan) head(in *counter, name string, msg []byte, checkSig bool) error {
 	headsName, at := fileName(s.base, headsExt), s.headsKeep
 	h, err := parseHead(s.verifier.Name(), msg)
 	if err == nil && checkSig {
@@ -226,55 +240,29 @@ func (s *scan) head(in *counter, name string, buf *[]byte, msg []byte, checkSig 
 	from := s.tree.size
 	s.pending = s.pending[:0]
 	for s.tree.size < h.size {
-		offset, index := in.n, s.tree.size
-		payload, grown, err := readFrame(in, *buf)
-		*buf = grown
-		switch {
-		case err == io.EOF:
-			s.fail(name, offset, index, "", "the entries end at %d; a signed head covers %d", index, h.size)
-			return nil
-		case errors.Is(err, errFrameCut), errors.Is(err, errFrameLength):
-			s.fail(name, offset, index, "", "%v", err)
-			return nil
-		case errors.Is(err, errFrameSum):
-			id := ""
-			if hd, _, herr := parseHeader((*buf)[:len(*buf)-4]); herr == nil {
-				id = hd.id.String()
+		e, payload, _, bad, err := s.read(in)
+		if err != nil {
+			return err
+		}
+		if bad != nil {
+			if bad.why == io.EOF {
+				bad.why = fmt.Errorf("the entries end at %d; a signed head covers %d", s.tree.size, h.size)
 			}
-			s.fail(name, offset, index, id, "%v", err)
-			return nil
-		case err != nil:
-			return err
-		}
-		hd, _, err := parseHeader(payload)
-		switch {
-		case err != nil:
-			s.fail(name, offset, index, "", "%v", err)
-			return nil
-		case hd.index != uint64(index):
-			s.fail(name, offset, index, hd.id.String(), "the entry says it is number %d", hd.index)
-			return nil
-		case hd.time < s.lastTime:
-			s.fail(name, offset, index, hd.id.String(), "the entry is older than the one before")
+			s.fail(name, e.offset, s.tree.size, bad.id, "%v", bad.why)
 			return nil
 		}
-		s.lastTime = hd.time
-		if err := s.tree.add(payload); err != nil {
-			return err
-		}
-		s.pending = append(s.pending, located{header: hd, base: s.base, offset: offset, length: len(payload)})
-		if s.against != nil && s.against.size == s.tree.size && !s.agrees(*s.against) {
-			s.fail(name, 0, 0, "", "the first %d entries are not those of the head from elsewhere", s.against.size)
+		if s.take(&e, payload, name); s.problem != nil {
 			return nil
 		}
+		s.pending = append(s.pending, e)
 	}
 	if !s.agrees(h) {
 		s.fail(name, s.entriesKeep, from, "", "one of the entries from %d to %d is not what its head at size %d covers", from, h.size-1, h.size)
 		return nil
 	}
-	for _, e := range s.pending {
-		if s.entry != nil {
-			s.entry(e)
+	if s.entry != nil {
+		for i := range s.pending {
+			s.entry(&s.pending[i])
 		}
 	}
 	s.last = h
@@ -282,11 +270,53 @@ func (s *scan) head(in *counter, name string, buf *[]byte, msg []byte, checkSig 
 	return nil
 }
 
-// agrees reports whether the tree so far has the head's root.
-func (s *scan) agrees(h head) bool {
-	root, err := s.tree.root()
-	return err == nil && root == h.root
+// damage is why bytes are not the entry that belongs there.
+type damage struct {
+	why  error
+	id   string
+	torn bool // a write that did not reach the disk whole can look so
 }
+
+// read reads the next entry and holds it to its place. The payload is valid until the next read.
+func (s *scan) read(in *counter) (e located, payload, sealed []byte, bad *damage, err error) {
+	e.base, e.offset = s.base, in.n
+	payload, s.buf, err = readFrame(in, s.buf)
+	switch {
+	case err == io.EOF, errors.Is(err, errFrameCut), errors.Is(err, errFrameLength):
+		return e, nil, nil, &damage{why: err, torn: true}, nil
+	case errors.Is(err, errFrameSum):
+		bad = &damage{why: err, torn: true}
+		if h, _, err := parseHeader(s.buf[:len(s.buf)-4]); err == nil {
+			bad.id = h.id.String()
+		}
+		return e, nil, nil, bad, nil
+	case err != nil:
+		return e, nil, nil, nil, err
+	}
+	e.length = len(payload)
+	e.header, sealed, err = parseHeader(payload)
+	switch {
+	case err != nil:
+		return e, nil, nil, &damage{why: err}, nil
+	case e.index != uint64(s.tree.size):
+		bad = &damage{why: fmt.Errorf("the entry says it is number %d", e.index), id: e.id.String()}
+	case e.time < s.lastTime:
+		bad = &damage{why: errors.New("the entry is older than the one before"), id: e.id.String()}
+	}
+	return e, payload, sealed, bad, nil
+}
+
+// take adds an entry to the tree, and holds the tree to the head from elsewhere where that ends.
+func (s *scan) take(e *located, payload []byte, name string) {
+	s.lastTime = e.time
+	s.tree.add(s.leaf.of(payload))
+	if s.against != nil && s.against.size == s.tree.size && !s.agrees(*s.against) {
+		s.fail(name, 0, 0, "", "the first %d entries are not those of the head from elsewhere", s.against.size)
+	}
+}
+
+// agrees reports whether the tree so far has the head's root.
+func (s *scan) agrees(h head) bool { return s.tree.root() == h.root }
 
 // nextHead takes one whole head off the front. When there is none, msg is nil and torn counts the
 // bytes of an unfinished one; ok is false when they cannot be the start of a head.
@@ -303,6 +333,24 @@ func nextHead(origin string, b []byte) (msg []byte, torn int, ok bool) {
 		at += len(line) + 1
 	}
 	return b[:at:at], 0, true
+}
+
+const sectorBytes = 512 // the least that a disk writes or does not
+
+// lostSector reports whether b, from offset at to the end of its file, can be a head of which a part did
+// not reach the disk: the size of the file did, and zeros are read in its place. A head has no zeros.
+func lostSector(b []byte, at int64) bool {
+	if len(b) > maxHeadBytes {
+		return false
+	}
+	for len(b) > 0 {
+		n := min(len(b), sectorBytes-int(at%sectorBytes))
+		if len(bytes.TrimLeft(b[:n], "\x00")) == 0 {
+			return true
+		}
+		b, at = b[n:], at+int64(n)
+	}
+	return false
 }
 
 // counter counts what was read.

@@ -77,24 +77,30 @@ func first(errs ...error) error {
 	return nil
 }
 
-func (d Decided) settle() (Body, error) {
+// check refuses a decision that is not complete.
+func (d *Decided) check() error {
 	if !d.Verdict.Valid() {
-		return nil, refuse("verdict %s is not one of allow, deny, needs_approval", abi.Quote(string(d.Verdict)))
+		return refuse("verdict %s is not one of allow, deny, needs_approval", abi.Quote(string(d.Verdict)))
 	}
 	if err := first(
 		need("subject kind", d.Subject.Kind), need("subject id", d.Subject.ID), need("caller kind", d.CallerKind),
 		need("space", d.Space), need("environment", string(d.Environment)), need("capability", string(d.Capability)),
 		need("session", d.Session), known(d.Code),
 	); err != nil {
-		return nil, err
+		return err
 	}
 	if d.Verdict == VerdictDeny && d.Code == "" {
-		return nil, refuse("a denial has a code")
+		return refuse("a denial has a code")
 	}
-	if d.Parent != "" {
-		if _, err := parseID(d.Parent); err != nil {
-			return nil, refuse("the parent's id is not a ULID")
-		}
+	if _, ok := ulidOf(d.Parent); d.Parent != "" && !ok {
+		return refuse("the parent's id is not a ULID")
+	}
+	return nil
+}
+
+func (d Decided) settle() (Body, error) {
+	if err := d.check(); err != nil {
+		return nil, err
 	}
 	env, ref := string(d.Environment), string(d.Capability)
 	texts(&d.Subject.Kind, &d.Subject.ID, &d.CallerKind, &d.Origin, &d.Space, &env, &ref, &d.Session, &d.Workspace,
@@ -120,17 +126,22 @@ func (e Effect) settle() (Body, error) {
 
 func (e EffectClosed) settle() (Body, error) { return e, known(e.Code) }
 
-func (e Ended) settle() (Body, error) {
+// check refuses an outcome that is not complete.
+func (e *Ended) check() error {
 	switch e.Outcome {
 	case OutcomeCompleted, OutcomeFailed, OutcomeInterrupted:
 	default:
-		return nil, refuse("outcome %s is not known", abi.Quote(string(e.Outcome)))
-	}
-	if err := known(e.Code); err != nil {
-		return nil, err
+		return refuse("outcome %s is not known", abi.Quote(string(e.Outcome)))
 	}
 	if e.Outcome == OutcomeFailed && e.Code == "" {
-		return nil, refuse("a failed run has a code")
+		return refuse("a failed run has a code")
+	}
+	return known(e.Code)
+}
+
+func (e Ended) settle() (Body, error) {
+	if err := e.check(); err != nil {
+		return nil, err
 	}
 	keep := min(len(e.Lines), MaxLines)
 	e.LinesOmitted += len(e.Lines) - keep
@@ -158,6 +169,6 @@ func (a Admin) settle() (Body, error) {
 }
 
 func (s System) settle() (Body, error) {
-	texts(&s.Event, &s.Version, &s.Org, &s.Detail)
+	texts(&s.Event, &s.Version, &s.Org, &s.Durability, &s.Detail)
 	return s, need("event", s.Event)
 }

@@ -29,22 +29,25 @@ type Problem struct {
 
 // Report is the result of [Verify].
 type Report struct {
-	OK      bool     `json:"ok"`
-	Origin  string   `json:"origin,omitempty"`
-	Size    int64    `json:"size"`           // entries that verified
-	Root    string   `json:"root,omitempty"` // of the tree over them, base64
-	Heads   int64    `json:"heads"`          // that verified
-	Files   int      `json:"files"`
-	Against int64    `json:"against,omitempty"`   // size of the head from elsewhere
-	Tail    int64    `json:"tailBytes,omitempty"` // after the last head: never acknowledged, cut by the next start
-	Problem *Problem `json:"problem,omitempty"`
+	OK      bool   `json:"ok"`
+	Origin  string `json:"origin,omitempty"`
+	Size    int64  `json:"size"`           // entries that the last head covers
+	Root    string `json:"root,omitempty"` // of the tree over them, base64
+	Heads   int64  `json:"heads"`          // that verified
+	Files   int    `json:"files"`
+	Against int64  `json:"against,omitempty"` // size of the head from elsewhere
+	// Unsigned counts the whole entries after the last head. They may have been acknowledged; their
+	// order, times and checksums are right, and only the organisations' keys can say more.
+	Unsigned int64    `json:"unsignedEntries,omitempty"`
+	Tail     int64    `json:"tailBytes,omitempty"` // after those: torn by a crash or under way, cut by the next start
+	Problem  *Problem `json:"problem,omitempty"`
 }
 
 // Verify checks the log in dir ([Dir] of a data directory, or a copy of it) and changes nothing. It
 // recomputes every leaf and the tree and checks every head. It needs no key but the public
-// one, and reads no body. Bytes after the last head, which a crash or a copy of a running log
-// leaves, are counted and are no problem up to the size of one group. An error means that
-// dir could not be read; what does not verify is in the report.
+// one, and reads no body. Entries after the last head, which a crash or a copy of a running log
+// leaves, are counted and are no problem up to 16 MiB; a log that was closed has none. An error
+// means that dir could not be read; what does not verify is in the report.
 func Verify(dir string, o VerifyOptions) (Report, error) {
 	if o.Key == "" {
 		key, err := os.ReadFile(filepath.Join(dir, pubName))
@@ -76,7 +79,7 @@ func Verify(dir string, o VerifyOptions) (Report, error) {
 	}
 	r := Report{
 		OK: s.problem == nil, Origin: v.Name(), Size: max(s.last.size, 0), Heads: s.heads, Files: s.files,
-		Tail: s.tail, Problem: s.problem,
+		Unsigned: s.unsigned, Tail: s.torn, Problem: s.problem,
 	}
 	if s.heads > 0 {
 		r.Root = s.last.root.String()

@@ -2,20 +2,35 @@ package audit
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/ecotone-dev/ecotone/gateway/audit/disk"
 )
 
 // file is what the log needs of an open file. Tests put failing ones in.
 type file interface {
-	Write([]byte) (int, error)
-	Sync() error
-	Close() error
+	io.Writer
+	io.WriterAt
+	Sync() error // the data, and the size
+	Truncate(size int64) error
+	io.Closer
 }
 
 type opener func(path string, flag int) (file, error)
 
-func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }
+func openFile(path string, flag int) (file, error) {
+	f, err := os.OpenFile(path, flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Sync() error { return disk.Sync(f.File) }
 
 // writer appends to the last pair of files.
 type writer struct {
@@ -53,7 +68,7 @@ func (w *writer) create(base uint64) error {
 	return old.close()
 }
 
-// resume opens the last pair as a scan left it, without what follows the last head.
+// resume opens the last pair as a scan left it, without what a crash tore.
 func (w *writer) resume(s *scan) error {
 	entries, heads := filepath.Join(w.dir, fileName(s.base, entriesExt)), filepath.Join(w.dir, fileName(s.base, headsExt))
 	if s.partial {
@@ -65,6 +80,9 @@ func (w *writer) resume(s *scan) error {
 		}
 		return w.create(s.base)
 	}
+	if err := w.settle(entries, s); err != nil {
+		return err
+	}
 	var err error
 	if w.heads, err = w.open(heads, os.O_WRONLY|os.O_CREATE|os.O_APPEND); err != nil {
 		return err
@@ -73,26 +91,56 @@ func (w *writer) resume(s *scan) error {
 		return err
 	}
 	w.base, w.size = s.base, s.entriesKeep
-	if s.tail > 0 {
-		if err := errors.Join(os.Truncate(heads, s.headsKeep), os.Truncate(entries, s.entriesKeep)); err != nil {
-			return err
-		}
+	if err := w.heads.Truncate(s.headsKeep); err != nil {
+		return err
 	}
-	return errors.Join(w.entries.Sync(), w.heads.Sync(), syncDir(w.dir))
+	return errors.Join(w.heads.Sync(), syncDir(w.dir))
 }
 
-// group writes frames, then the head that covers them; each is on disk before the next.
-func (w *writer) group(frames []byte, head []byte) error {
-	if len(frames) > 0 {
-		if _, err := w.entries.Write(frames); err != nil {
-			return err
-		}
-		if err := w.entries.Sync(); err != nil {
-			return err
-		}
-		w.size += int64(len(frames))
+// settle cuts the torn end of the entries and makes what no head covers durable. Its bytes are
+// written once more, as they are: a kernel that failed to synchronise them for the process before
+// may take them for clean, and would answer the next synchronisation without writing any.
+func (w *writer) settle(path string, s *scan) (err error) {
+	f, err := w.open(path, os.O_WRONLY)
+	if err != nil {
+		return err
 	}
-	if _, err := w.heads.Write(head); err != nil {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Truncate(s.entriesKeep); err != nil {
+		return err
+	}
+	if n := s.entriesKeep - s.coveredEnd; n > 0 {
+		tail := make([]byte, n)
+		r, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		_, err = r.ReadAt(tail, s.coveredEnd)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(tail, s.coveredEnd); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// append writes frames behind the last entry.
+func (w *writer) append(frames []byte, sync bool) error {
+	if _, err := w.entries.Write(frames); err != nil {
+		return err
+	}
+	w.size += int64(len(frames))
+	if sync {
+		return w.entries.Sync()
+	}
+	return nil
+}
+
+// head appends a head and makes it durable. Its entries have to be.
+func (w *writer) head(note []byte) error {
+	if _, err := w.heads.Write(note); err != nil {
 		return err
 	}
 	return w.heads.Sync()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 )
 
 // faults take the audit log away from a server that works, and give it back.
@@ -31,7 +32,7 @@ func TestAuditTakenAway(t *testing.T) {
 	for name, take := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, p := newWorld(t)
+			w, p := newWorld(t, audit.DurabilityPower)
 			if got := ready(t, p); got != http.StatusOK {
 				t.Fatalf("/readyz is %d before", got)
 			}
@@ -73,7 +74,7 @@ func TestAuditTakenAway(t *testing.T) {
 			p.kill()
 			p.wasKilled()
 			w.verify()
-			p = start(t, w.dir)
+			p = w.start()
 			w.check(p)
 			w.each(p, "/v1/grants", func(item json.RawMessage) {
 				if strings.Contains(string(item), refused) {

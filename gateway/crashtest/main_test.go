@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/host/compile"
 )
@@ -23,6 +24,7 @@ import (
 const (
 	childEnv = "ECOTONE_CRASH_CHILD" // its data directory
 	diskEnv  = "ECOTONE_CRASH_DISK"  // a file that is there once the disk is full
+	modeEnv  = "ECOTONE_CRASH_DURABILITY"
 )
 
 func TestMain(m *testing.M) {
@@ -46,9 +48,13 @@ func serve(dir string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
+	durability, err := audit.ParseDurability(os.Getenv(modeEnv))
+	if err != nil {
+		return err
+	}
 	s, err := server.Open(ctx, server.Options{
 		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		EgressLoopback: true, Limits: abi.DefaultLimits(), DrainTimeout: 10 * time.Second,
+		EgressLoopback: true, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: 10 * time.Second,
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)), DiskFree: diskFree(os.Getenv(diskEnv)),
 	})
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 )
 
 // process is one run of the server.
@@ -36,14 +38,14 @@ const patience = 60 * time.Second
 func fullDisk(dir string) string { return dir + ".full" }
 
 // launch starts a server and does not wait until it serves.
-func launch(t testing.TB, dir string) *process {
+func launch(t testing.TB, dir string, mode audit.Durability) *process {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{t: t, cmd: exec.Command(exe), ready: make(chan struct{}), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+dir, diskEnv+"="+fullDisk(dir))
+	p.cmd.Env = append(os.Environ(), childEnv+"="+dir, diskEnv+"="+fullDisk(dir), modeEnv+"="+mode.String())
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = patience
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -71,9 +73,9 @@ func launch(t testing.TB, dir string) *process {
 }
 
 // start launches a server and waits until it serves.
-func start(t testing.TB, dir string) *process {
+func start(t testing.TB, dir string, mode audit.Durability) *process {
 	t.Helper()
-	p := launch(t, dir)
+	p := launch(t, dir, mode)
 	select {
 	case <-p.ready:
 	case <-p.done:

@@ -21,6 +21,7 @@ import (
 type world struct {
 	t        testing.TB
 	dir      string
+	mode     audit.Durability
 	origin   *origin
 	operator string
 	session  string
@@ -39,13 +40,13 @@ type world struct {
 }
 
 // newWorld sets a gateway up on a new directory and leaves it running.
-func newWorld(t testing.TB) (*world, *process) {
+func newWorld(t testing.TB, mode audit.Durability) (*world, *process) {
 	t.Helper()
 	w := &world{
-		t: t, dir: filepath.Join(t.TempDir(), "data"), origin: newOrigin(t), done: map[string]string{}, failed: map[string]string{},
+		t: t, dir: filepath.Join(t.TempDir(), "data"), mode: mode, origin: newOrigin(t), done: map[string]string{}, failed: map[string]string{},
 		acked: newAcked(), rows: map[string]audit.Row{}, byID: map[string]string{},
 	}
-	p := start(t, w.dir)
+	p := w.start()
 	token, err := os.ReadFile(filepath.Join(w.dir, "operator.token"))
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,12 @@ func newWorld(t testing.TB) (*world, *process) {
 	w.must(p, "POST", "/v1/sessions", []byte(`{"subject":"user:alice","environment":"environment:project","files":true}`), 201, &opened)
 	w.session = opened.Token
 	return w, p
+}
+
+// start starts a server on the directory and waits until it serves.
+func (w *world) start() *process {
+	w.t.Helper()
+	return start(w.t, w.dir, w.mode)
 }
 
 // client keeps no connection: a dead server's would come back as errors of the next one.

@@ -58,6 +58,7 @@ type Options struct {
 	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
 	KeyFile        string   // master key; "" is DIR/keys/master
 	Limits         abi.Limits
+	Durability     audit.Durability // what an audited event survives; the zero value survives power loss
 	DrainTimeout   time.Duration
 	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
 	Log            *slog.Logger
@@ -211,7 +212,9 @@ func (s *Server) bind() error {
 }
 
 func (s *Server) openAudit(ctx context.Context) error {
-	log, err := audit.Open(audit.Options{Dir: s.o.Dir, Reserve: s.o.Limits.Get(abi.LimitDiskReserve), Free: s.o.DiskFree})
+	log, err := audit.Open(audit.Options{
+		Dir: s.o.Dir, Durability: s.o.Durability, Reserve: s.o.Limits.Get(abi.LimitDiskReserve), Free: s.o.DiskFree,
+	})
 	if err != nil {
 		return err
 	}
@@ -226,7 +229,9 @@ func (s *Server) openAudit(ctx context.Context) error {
 	}
 	s.refusals = refusal.New(log, s.o.Log)
 	s.closing(func() error { s.refusals.Close(); return nil })
-	_, err = log.Append(ctx, audit.Event{Body: audit.System{Event: "started", Version: version.Version}})
+	_, err = log.Append(ctx, audit.Event{Body: audit.System{
+		Event: "started", Version: version.Version, Durability: log.Durability().String(),
+	}})
 	return err
 }
 
