@@ -96,6 +96,21 @@ func (d *Decision) Grants() []string {
 	return out
 }
 
+// Obligations is what comes with the rights that were used: of the install grant and of each grant. Where
+// those are waived, nothing.
+func (d *Decision) Obligations() grant.Obligations {
+	var out grant.Obligations
+	if d.served != nil && d.Checks[CheckInstall].State == Passed {
+		out = d.served.Asks
+	}
+	for _, g := range d.grants {
+		if g != nil {
+			out = out.With(g.Asks())
+		}
+	}
+	return out
+}
+
 // Report is one check as explain shows it.
 type Report struct {
 	Check   string   `json:"check"`

@@ -264,7 +264,7 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 		Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
 	}))
 	c.judgeOutput(&o)
-	c.settleLabel(&o)
+	c.settleLabel(&o, a.Spec().Clearance)
 	return o
 }
 
@@ -297,10 +297,11 @@ func (c *attempt) judgeOutput(o *host.Outcome) {
 }
 
 // settleLabel joins what the capability declares of its output into the label: a declaration
-// raises, never lowers (X22). Above the ceiling or the clearance nothing of the outcome leaves.
-func (c *attempt) settleLabel(o *host.Outcome) {
+// raises, never lowers (X22). Above the ceiling, or what the authority is cleared for, nothing of the outcome
+// leaves.
+func (c *attempt) settleLabel(o *host.Outcome, clearance abi.Classification) {
 	o.Label = abi.Join(o.Label, c.decision.Descriptor.OutputClassification)
-	clearance := abi.Meet(c.decision.Ceiling, c.facts.Clearance.Sink())
+	clearance = abi.Meet(c.decision.Ceiling, clearance)
 	if o.Label.FlowsTo(clearance) {
 		return
 	}

@@ -111,8 +111,7 @@ type SpaceRequest struct {
 	Clearance  abi.Classification `json:"clearance,omitempty"`
 }
 
-// GrantRequest makes a grant. Rate, Approval and Obligations are refused until they are
-// enforced (PF-B7).
+// GrantRequest makes a grant. Approval is refused until it is enforced (PF-B7).
 type GrantRequest struct {
 	Org         string             `json:"org"`
 	Subject     abi.Subject        `json:"subject"`
@@ -120,9 +119,9 @@ type GrantRequest struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
-	Rate        json.RawMessage    `json:"rate,omitempty"`
+	Rate        *grant.Rate        `json:"rate,omitempty"`
 	Approval    json.RawMessage    `json:"approval,omitempty"`
-	Obligations json.RawMessage    `json:"obligations,omitempty"`
+	Obligations []grant.Obligation `json:"obligations,omitempty"`
 }
 
 // GrantStatus is a grant with its revocation, if there is one (X34).
@@ -149,7 +148,7 @@ type InstallRequest struct {
 	Calls        []abi.CapabilityRef  `json:"calls,omitempty"`
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
-	Obligations  json.RawMessage      `json:"obligations,omitempty"` // refused until enforced
+	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
 }
 
 // OverrideRequest caps a built-in environment for one organisation.

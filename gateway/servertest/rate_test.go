@@ -196,20 +196,20 @@ func TestExplainPeeks(t *testing.T) {
 	}
 }
 
-// broken is a limiter that can be made not to answer.
-type broken struct {
+// failingLimiter is a limiter that can be made not to answer.
+type failingLimiter struct {
 	rate.Limiter
 	off atomic.Bool
 }
 
-func (b *broken) Take(ctx context.Context, asks []rate.Ask) (time.Duration, error) {
+func (b *failingLimiter) Take(ctx context.Context, asks []rate.Ask) (time.Duration, error) {
 	if b.off.Load() {
 		return 0, errors.New("the limiter's store is gone")
 	}
 	return b.Limiter.Take(ctx, asks)
 }
 
-func (b *broken) Peek(ctx context.Context, asks []rate.Ask) (time.Duration, error) {
+func (b *failingLimiter) Peek(ctx context.Context, asks []rate.Ask) (time.Duration, error) {
 	if b.off.Load() {
 		return 0, errors.New("the limiter's store is gone")
 	}
@@ -218,7 +218,7 @@ func (b *broken) Peek(ctx context.Context, asks []rate.Ask) (time.Duration, erro
 
 // X41: a limiter that cannot answer lets nothing through, of callers and of guests, and no guest starts.
 func TestLimiterOutage(t *testing.T) {
-	limiter := &broken{}
+	limiter := &failingLimiter{}
 	g := rated(t, 1000, 1000, func(o *server.Options) {
 		o.Limiter = func(l rate.Limiter) rate.Limiter { limiter.Limiter = l; return limiter }
 	})
