@@ -137,6 +137,12 @@ var control = &http.Client{Timeout: time.Minute}
 
 // do sends one request to the control plane and decodes the answer into out, unless nil.
 func (g *gateway) do(ctx context.Context, method, path string, body, out any, header ...string) error {
+	_, err := g.tagged(ctx, method, path, body, out, header...)
+	return err
+}
+
+// tagged is do that answers the ETag too.
+func (g *gateway) tagged(ctx context.Context, method, path string, body, out any, header ...string) (etag string, err error) {
 	var raw []byte
 	contentType := "application/json"
 	switch b := body.(type) {
@@ -144,14 +150,13 @@ func (g *gateway) do(ctx context.Context, method, path string, body, out any, he
 	case []byte:
 		raw, contentType = b, "application/wasm"
 	default:
-		var err error
 		if raw, err = json.Marshal(b); err != nil {
-			return err
+			return "", err
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, g.Admin+path, bytes.NewReader(raw))
 	if err != nil {
-		return err
+		return "", err
 	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Authorization", "Bearer "+g.operator)
@@ -160,20 +165,20 @@ func (g *gateway) do(ctx context.Context, method, path string, body, out any, he
 	}
 	res, err := control.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, answer)
+		return "", fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, answer)
 	}
 	if out == nil {
-		return nil
+		return res.Header.Get("ETag"), nil
 	}
-	return json.Unmarshal(answer, out)
+	return res.Header.Get("ETag"), json.Unmarshal(answer, out)
 }
 
 // install uploads a module into an organisation and admits it to the environment project.

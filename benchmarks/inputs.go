@@ -30,9 +30,9 @@ func inputSizes(ctx context.Context, b *bench, l line) error {
 		requests[i] = g.post(bigRef, token, body)
 	}
 	p50 := make([][]float64, len(sizes))
-	for range pick(b, 3, 7) {
+	for round, begin := 0, time.Now(); round < pick(b, 3, 7) && fits(ctx, round, begin); round++ {
 		for i, r := range requests {
-			got, err := drive(ctx, load.Plan{Address: g.Invoke, Next: always(r), Connections: 1, For: pick(b, 100*time.Millisecond, time.Second/2)})
+			got, err := drive(ctx, load.Plan{Address: g.Invoke, Next: always(r), Connections: 1, For: pick(b, 60*time.Millisecond, time.Second/2)})
 			if err != nil {
 				return fmt.Errorf("input of %d bytes: %w", sizes[i], err)
 			}

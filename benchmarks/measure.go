@@ -42,7 +42,8 @@ func quotients(a, b []float64) []float64 {
 
 // alternate measures all of list round by round, forward and backward in turn, so that a
 // machine that gets slower or faster meanwhile does it to all alike. Each batch takes about
-// each; what belongs to no batch (calibration, collecting garbage) is not timed.
+// each; what belongs to no batch (calibration, collecting garbage) is not timed. There are fewer
+// rounds when the time is nearly over.
 func alternate(ctx context.Context, rounds int, each time.Duration, list ...*timed) error {
 	for _, t := range list {
 		if err := ctx.Err(); err != nil {
@@ -66,7 +67,7 @@ func alternate(ctx context.Context, rounds int, each time.Duration, list ...*tim
 			t.n *= 4
 		}
 	}
-	for round := range rounds {
+	for round, begin := 0, time.Now(); round < rounds && fits(ctx, round, begin); round++ {
 		order := slices.Clone(list)
 		if round%2 == 1 {
 			slices.Reverse(order)
@@ -84,6 +85,16 @@ func alternate(ctx context.Context, rounds int, each time.Duration, list ...*tim
 		}
 	}
 	return nil
+}
+
+// fits reports whether there is time for another round, after some that began then. Three are
+// always worth trying.
+func fits(ctx context.Context, rounds int, begin time.Time) bool {
+	end, bounded := ctx.Deadline()
+	if rounds < 3 || !bounded {
+		return true
+	}
+	return time.Until(end) > 3*time.Since(begin)/time.Duration(2*rounds)
 }
 
 // loop makes a batch of something that is done once.

@@ -21,7 +21,7 @@ var percentiles = []struct {
 func openLoop(ctx context.Context, b *bench, l line) error {
 	const connections = 64
 	rates := pick(b, []float64{1000}, []float64{250, 500, 1000, 2000, 4000, 8000})
-	each := pick(b, 350*time.Millisecond, 4*time.Second)
+	each := pick(b, 320*time.Millisecond, 4*time.Second)
 	lines := map[*target][]report.Series{}
 	for i, t := range l {
 		for k, p := range percentiles {

@@ -38,17 +38,17 @@ func measureSteps(ctx context.Context, b *bench) error {
 		return load.Plan{Address: s.serving.Invoke, Next: always(s.request), Connections: 16, For: d}
 	}
 	for _, s := range stages {
-		if _, err := drive(ctx, plan(s, 100*time.Millisecond)); err != nil { // pools and caches fill
+		if _, err := drive(ctx, plan(s, 50*time.Millisecond)); err != nil { // pools and caches fill
 			return fmt.Errorf("%s: %w: %s", s.name, err, s.serving.errs.String())
 		}
 	}
-	for round := range pick(b, 3, 11) {
+	for round, begin := 0, time.Now(); round < pick(b, 3, 9) && fits(ctx, round, begin); round++ {
 		for i := range stages {
 			s := stages[i]
 			if round%2 == 1 {
 				s = stages[len(stages)-1-i]
 			}
-			r, cpu, err := s.serving.costs(ctx, plan(s, pick(b, 150*time.Millisecond, time.Second)))
+			r, cpu, err := s.serving.costs(ctx, plan(s, pick(b, 120*time.Millisecond, 700*time.Millisecond)))
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}

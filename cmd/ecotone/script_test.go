@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, kept[i])
 			}
 			e.Setenv("ROOT", root)
+			e.Setenv("ECOTONE_VERIFY", "all")
 			return nil
 		},
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/server"
+	"github.com/ecotone-dev/ecotone/host/share"
 )
 
 // ServeCmd runs the gateway.
@@ -24,7 +25,10 @@ type ServeCmd struct {
 	AuditDurability string        `help:"What an audited event survives: power (the loss of it), or process (the end of the process, kill -9 included; cheaper)." enum:"power,process" default:"power" env:"ECOTONE_AUDIT_DURABILITY"`
 	SubjectRate     int64         `help:"Invocations an hour of one subject, in organisations made from now on; see ecotone rate." default:"600"`
 	ClientRate      int64         `help:"Invocations an hour of one client, in organisations made from now on." default:"6000"`
+	MemoryBudget    Size          `help:"Memory for modules kept loaded and instances kept ready, as 2GiB; by default a quarter of the machine's. Running guests take what their limits allow on top." placeholder:"SIZE" env:"ECOTONE_MEMORY_BUDGET"`
 	DrainTimeout    time.Duration `help:"How long running invocations may go on after SIGTERM." default:"10s"`
+
+	OrgWeight map[string]int64 `help:"An organisation's weight when processors are scarce, 1 to 10000; all others have 100. May be repeated." placeholder:"ORG=N"`
 }
 
 // Run serves until the context ends.
@@ -36,10 +40,15 @@ func (c *ServeCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
+	for org, weight := range c.OrgWeight {
+		if weight < share.MinWeight || weight > share.MaxWeight {
+			return usagef("--org-weight %s must be from %d to %d", org, share.MinWeight, share.MaxWeight)
+		}
+	}
 	s, err := server.Open(e.ctx, server.Options{
 		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
-		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability,
-		SubjectRate: rate.Limit(c.SubjectRate), ClientRate: rate.Limit(c.ClientRate), DrainTimeout: c.DrainTimeout, Log: e.logger(),
+		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
+		SubjectRate: rate.Limit(c.SubjectRate), ClientRate: rate.Limit(c.ClientRate), DrainTimeout: c.DrainTimeout, Weights: c.OrgWeight, Log: e.logger(),
 	})
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ func serve(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := os.Setenv("ECOTONE_VERIFY", "all"); err != nil {
+		return err
+	}
 	s, err := server.Open(ctx, server.Options{
 		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		EgressLoopback: true, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: 10 * time.Second,

@@ -3,11 +3,13 @@ package data
 import (
 	"bytes"
 	"mime"
+	"net"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/data/line"
 	"github.com/ecotone-dev/ecotone/gateway/guard"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
 )
@@ -145,6 +147,13 @@ func (s *Server) checkHead(ctx *fasthttp.RequestCtx, h *head, r *route) *abi.Err
 	return nil
 }
 
+// caller is the other end of a connection. The connection is no part of what the server uses again for
+// another one, and is asked nothing that needs the handler to be there still (S7).
+type caller struct{ conn net.Conn }
+
+// Gone implements [invoke.Caller].
+func (c caller) Gone() bool { return line.Gone(c.conn) }
+
 // request is what the pipeline is given: nothing in it is a view of the server's buffers (S7).
 func (s *Server) request(ctx *fasthttp.RequestCtx, h *head, ref string) invoke.Request {
 	r := invoke.Request{
@@ -152,7 +161,7 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, h *head, ref string) invoke.R
 		Input:          bytes.Clone(ctx.Request.Body()),
 		Classification: h.classification.value, HasClassification: h.classification.count > 0,
 		DeadlineMS: h.deadline.value, HasDeadline: h.deadline.count > 0,
-		Proxied: h.facts.Forwarded, Trace: h.trace, Remote: ctx.RemoteAddr().String(),
+		Proxied: h.facts.Forwarded, Trace: h.trace, Remote: ctx.RemoteAddr().String(), Caller: caller{ctx.Conn()},
 	}
 	if h.route != nil {
 		r.Method, r.Route = h.route.method, h.route.pattern

@@ -24,6 +24,8 @@ type running struct {
 	facts    *gate.Facts
 	trace    string
 	declared abi.Classification
+	began    time.Time
+	caller   Caller // nil: nobody's going away is noticed
 	cancel   context.CancelCauseFunc
 	stopped  atomic.Pointer[abi.Error] // why it must stop, once somebody asked
 
@@ -186,14 +188,17 @@ func (l *live) drain(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-func (l *live) stopAll(why *abi.Error) {
+func (l *live) stopAll(why *abi.Error) { l.each(func(r *running) { r.stop(why) }) }
+
+// each calls f with every invocation, under no lock.
+func (l *live) each(f func(*running)) {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()
-		left := slices.Collect(maps.Values(p.running))
+		all := slices.Collect(maps.Values(p.running))
 		p.mu.Unlock()
-		for _, r := range left {
-			r.stop(why)
+		for _, r := range all {
+			f(r)
 		}
 	}
 }

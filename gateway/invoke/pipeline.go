@@ -48,6 +48,7 @@ type Pipeline struct {
 	slots *slots
 	live  *live
 	ids   *ids
+	watch watch
 	rooms sync.Map // workspaces that were made or found by this process
 }
 
@@ -60,6 +61,7 @@ func New(o Options) *Pipeline {
 		o: o, live: newLive(), ids: newIDs(),
 		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting), o.Shares),
 	}
+	p.watch.live = p.live
 	p.o.Services.Journal = journal{o.Audit}
 	p.o.Services.Children = children{p}
 	p.o.Services.Audit = rows{o.Audit}
@@ -78,7 +80,7 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
 		return p.refuse(ctx, s, &r, refused)
 	}
 	c := &attempt{
-		p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t,
+		p: p, id: p.ids.next(now), face: r.Face, session: s, caller: r.Caller, input: r.Input, terms: t,
 		snapshot: p.o.Policy.Snapshot(),
 	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
@@ -98,6 +100,7 @@ type attempt struct {
 	face     string
 	session  *session.Session // nil for a child
 	parent   *running         // nil for a caller's
+	caller   Caller           // nil for a child
 	input    []byte
 	terms    terms
 	snapshot *gate.Snapshot
@@ -176,7 +179,10 @@ func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
 
 // run runs an allowed invocation of a caller: it takes a place and waits for one if it must.
 func (c *attempt) run(ctx context.Context) Answer {
-	live := &running{id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared}
+	live := &running{
+		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared,
+		began: time.Now(), caller: c.caller,
+	}
 	a, refused := c.authorize(live)
 	if refused != nil {
 		return c.deny(ctx, refused)
@@ -189,6 +195,9 @@ func (c *attempt) run(ctx context.Context) Answer {
 	}
 	c.live = live
 	defer c.p.live.remove(c.id)
+	if c.caller != nil {
+		c.p.watch.wake()
+	}
 	release, refused := c.p.slots.take(life, c.p.slots.of(c.facts.Org))
 	if refused != nil {
 		return c.deny(ctx, refused)

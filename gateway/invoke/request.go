@@ -18,6 +18,7 @@ type Request struct {
 	Authorization string
 	Ref           string
 	Input         []byte // the pipeline's from here on
+	Caller        Caller // nil: nobody's going away is noticed
 
 	Classification    string
 	HasClassification bool

@@ -38,9 +38,16 @@ func (r Rates) Check() *abi.Error {
 // RatesRequest sets both ceilings of an organisation. One that is absent or null is no ceiling,
 // and is refused.
 type RatesRequest struct {
-	Org     string     `json:"org"`
-	Subject rate.Limit `json:"subjectPerHour"`
-	Client  rate.Limit `json:"clientPerHour"`
+	Org     string      `json:"org"`
+	Subject *rate.Limit `json:"subjectPerHour"`
+	Client  *rate.Limit `json:"clientPerHour"`
+}
+
+func given(l *rate.Limit) rate.Limit {
+	if l == nil {
+		return 0
+	}
+	return *l
 }
 
 // newRates is what an organisation begins with.
@@ -71,7 +78,7 @@ func (s *Service) PutRates(ctx context.Context, p session.Principal, r RatesRequ
 			return nil, err
 		}
 		out = Rates{
-			Org: r.Org, Subject: r.Subject, Client: r.Client, Revision: o.rates.Revision + 1,
+			Org: r.Org, Subject: given(r.Subject), Client: given(r.Client), Revision: o.rates.Revision + 1,
 			UpdatedBy: p.Name(), UpdatedAt: s.clock().UTC(),
 		}
 		if err := out.Check(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +64,7 @@ type Options struct {
 	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
 	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]
 	Durability     audit.Durability // what an audited event survives; the zero value survives power loss
+	MemoryBudget   int64            // for what is kept loaded and ready, in bytes; see [host.Options]
 	DrainTimeout   time.Duration
 	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
 	Log            *slog.Logger
@@ -102,6 +104,16 @@ type Server struct {
 
 // drainGrace is how long invocations have to stop once they are told to.
 const drainGrace = 2 * time.Second
+
+// processors is how many guests compute at once: one on each processor the process has. The Go
+// scheduler gets one more. A guest is not interrupted within a slice, so without it requests would
+// be read, decided and recorded only between the slices of the guests, and network events seen
+// every ten milliseconds; with it they have a thread that the kernel puts before those that compute.
+var processors = sync.OnceValue(func() int {
+	n := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(n + 1)
+	return n
+})
 
 // schemasKept bounds the compiled input and output schemas in memory.
 const schemasKept = 2048
@@ -169,7 +181,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.host, err = host.New(ctx, host.Options{
-		Dir: o.Dir, Key: cacheKey, Limits: o.Limits, Source: originals.Get, Log: o.Log,
+		Dir: o.Dir, Key: cacheKey, Limits: o.Limits, Source: originals.Get, Memory: o.MemoryBudget, Log: o.Log,
 		Schema: func(raw json.RawMessage) error { return schema.Check(raw) },
 	})
 	if err != nil {
@@ -192,7 +204,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
 		Schemas: schema.NewCache(schemasKept), Limiter: limiter, Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
-		Shares: share.New(share.Options{Tokens: runtime.GOMAXPROCS(0), Weights: o.Weights}),
+		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}),
 	})
 	return s, s.faces(originals, keyring, cat)
 }

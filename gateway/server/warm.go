@@ -9,11 +9,9 @@ import (
 	"github.com/ecotone-dev/ecotone/host"
 )
 
-// maxWarm bounds the images that are loaded ahead of their first invocation.
-const maxWarm = 32
-
 // warmer loads compiled biomes when policy changes, so that the first invocation does not wait
-// for it. It is a convenience: what it misses is loaded on demand.
+// for it, as many as the memory budget has room for. It is a convenience: what it misses is loaded
+// on demand.
 type warmer struct {
 	host   *host.Host
 	policy *policy.Service
@@ -43,26 +41,42 @@ func (w *warmer) changed() {
 func (w *warmer) run(ctx context.Context) {
 	defer close(w.done)
 	warmed := map[[2]string]bool{} // what was loaded once; the host may have dropped it since
+	looked := map[string]uint64{}  // organisations, in the generation in which nothing of them was left
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.kick:
 			for id, org := range w.policy.Snapshot().Orgs.All() {
-				for _, b := range org.Biomes.All() {
-					for _, a := range []*gate.Admission{b.Newest, b.Installed} {
-						if a == nil || b.Disabled || warmed[[2]string{id, a.Digest}] || len(warmed) >= maxWarm {
-							continue
-						}
-						warmed[[2]string{id, a.Digest}] = true
-						if err := w.host.Warm(ctx, id, a.Digest); err != nil && ctx.Err() == nil {
-							w.log.Warn("a biome is not loaded yet", "org", id, "biome", b.Name, "error", err)
-						}
-					}
+				if g, ok := looked[id]; ok && g == org.Generation {
+					continue
 				}
+				if !w.warm(ctx, id, org, warmed) {
+					break
+				}
+				looked[id] = org.Generation
 			}
 		}
 	}
+}
+
+// warm loads what an organisation may invoke, and reports whether there was room for all of it.
+func (w *warmer) warm(ctx context.Context, id string, org *gate.Org, warmed map[[2]string]bool) bool {
+	for _, b := range org.Biomes.All() {
+		for _, a := range []*gate.Admission{b.Newest, b.Installed} {
+			if a == nil || b.Disabled || warmed[[2]string{id, a.Digest}] {
+				continue
+			}
+			if ctx.Err() != nil || !w.host.Room() {
+				return false
+			}
+			warmed[[2]string{id, a.Digest}] = true
+			if err := w.host.Warm(ctx, id, a.Digest); err != nil && ctx.Err() == nil {
+				w.log.Warn("a biome is not loaded yet", "org", id, "biome", b.Name, "error", err)
+			}
+		}
+	}
+	return true
 }
 
 func (w *warmer) close() error { w.stop(); <-w.done; return nil }

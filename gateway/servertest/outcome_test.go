@@ -71,7 +71,8 @@ func TestOutcomeCancel(t *testing.T) {
 		if ended := g.Row(id)["ended"].(map[string]any); ended["code"] != "CANCELED" || ended["outcome"] != "failed" {
 			t.Errorf("the row says %v", ended)
 		}
-		cancel(s, id).Refused(abi.CodeNotFound) // it ended
+		cancel(s, id).Want(202) // it ended: the state is all there is to answer
+		cancel(other, id).Refused(abi.CodeNotFound)
 		errnosOf(s.Invoke("test:busy.leaf@1", map[string]int{}))
 	}
 }

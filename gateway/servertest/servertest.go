@@ -31,13 +31,19 @@ import (
 // Main runs the tests, or the compile child.
 func Main(m *testing.M) {
 	compile.RunIfChild()
+	verify()
 	os.Exit(m.Run())
 }
+
+// verify has every instance compared with its image when it is lent, in all servers of the tests; a
+// gateway that found a difference fails its test when it stops (S12).
+func verify() { _ = os.Setenv("ECOTONE_VERIFY", "all") }
 
 // MainOfAllCodes is [Main] for the tests that together reach each code of the catalogue: a whole run
 // that reaches less fails, though each of its tests passes.
 func MainOfAllCodes(m *testing.M) {
 	compile.RunIfChild()
+	verify()
 	status := m.Run()
 	if whole() && status == 0 {
 		if err := settleCodes(); err != nil {
@@ -136,6 +142,9 @@ func (g *Gateway) Stop() {
 	g.cancel = nil
 	if err := <-g.done; err != nil {
 		g.T.Errorf("the gateway did not stop cleanly: %v", err)
+	}
+	if log := g.Log.Bytes(); !bytes.Contains(log, []byte(`"verify":true`)) || bytes.Contains(log, []byte("differs from its image")) {
+		g.T.Error("instances were not verified, or one of them was not what its image is")
 	}
 }
 

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"regexp"
 
@@ -16,10 +17,13 @@ func input(_ context.Context, c *call) (Result, error) {
 
 func resultRead(_ context.Context, c *call) (Result, error) { return c.window(c.inv.result.Body) }
 
+// nothingToSay is the meta of a result that has none. It is copied from, and never written to.
+var nothingToSay = json.RawMessage("{}")
+
 func resultMeta(_ context.Context, c *call) (Result, error) {
 	meta := c.inv.result.Meta
 	if meta == nil {
-		meta = []byte("{}")
+		meta = nothingToSay
 	}
 	return c.window(meta)
 }
@@ -83,9 +87,11 @@ func random(_ context.Context, c *call) (Result, error) {
 
 // fill writes n random bytes to ptr, in pieces. The budget is settled by the caller.
 func (inv *Invocation) fill(mem Memory, ptr, n uint32) error {
-	var piece [4096]byte
+	if inv.piece == nil {
+		inv.piece = new([512]byte)
+	}
 	for n > 0 {
-		part := piece[:min(n, uint32(len(piece)))]
+		part := inv.piece[:min(n, uint32(len(inv.piece)))]
 		if _, err := io.ReadFull(inv.random, part); err != nil {
 			return abi.Errorf(abi.CodeInternal, "no random bytes: %w", err)
 		}

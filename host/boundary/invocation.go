@@ -85,6 +85,7 @@ type Invocation struct {
 	call     call
 	wasi     wasiCall
 	copies   copies
+	piece    *[512]byte // of random bytes, on their way; nil until there are any
 	lines    []Line
 	unlisted [maxFunctions]int32 // by row of the table
 	run      runContext
