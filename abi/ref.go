@@ -12,12 +12,49 @@ type CapabilityRef string
 // MaxRefBytes bounds a capability ref.
 const MaxRefBytes = 128
 
-// refGrammar is the grammar of X57 with one canonical spelling of the major.
-var refGrammar = regexp.MustCompile(`^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)*@(0|[1-9][0-9]{0,8})$`)
+// validRef is the grammar of X57 with one canonical spelling of the major:
+//
+//	word ":" word *( "." word ) "@" major     word = [a-z][a-z0-9-]*     major = 0 | [1-9][0-9]{0,8}
+//
+// It is written out because every request is asked; the test holds it to the grammar's expression.
+func validRef(s string) bool {
+	rest, ok := cutWord(s)
+	for sep := byte(':'); ok && rest != "" && rest[0] == sep; sep = '.' {
+		rest, ok = cutWord(rest[1:])
+		if ok && rest != "" && rest[0] == '@' {
+			return validMajor(rest[1:])
+		}
+	}
+	return false
+}
+
+// cutWord takes a word off the front of s.
+func cutWord(s string) (rest string, ok bool) {
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || i > 0 && (c >= '0' && c <= '9' || c == '-') {
+			continue
+		}
+		return s[i:], i > 0
+	}
+	return "", s != ""
+}
+
+func validMajor(s string) bool {
+	if s == "0" {
+		return true
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != "" && s[0] != '0' && len(s) <= 9
+}
 
 // ParseCapabilityRef accepts exactly the grammar: one spelling for one capability.
 func ParseCapabilityRef(s string) (CapabilityRef, error) {
-	if len(s) > MaxRefBytes || !refGrammar.MatchString(s) {
+	if len(s) > MaxRefBytes || !validRef(s) {
 		return "", Errorf(CodeInvalidRequest, "%s is not a capability ref", Quote(s)).
 			WithHint("a ref looks like kb:page.read@1: domain, resource and verb in lower case, and a major version")
 	}

@@ -35,13 +35,13 @@ func closedLoop(ctx context.Context, b *bench, l line) error {
 	rates, p50s := map[int]map[*target][]float64{}, map[int]map[*target][]float64{}
 	cpu := map[*target][]float64{}
 	counts := pick(b, []int{1, judgedConnections}, []int{1, 2, 4, 8, 16, judgedConnections, 64})
-	for round, begin := 0, time.Now(); round < pick(b, 3, 9) && fits(ctx, round, begin); round++ {
+	for round, begin := 0, time.Now(); round < pick(b, 3, 7) && fits(ctx, round, begin); round++ {
 		for _, n := range counts {
 			if rates[n] == nil {
 				rates[n], p50s[n] = map[*target][]float64{}, map[*target][]float64{}
 			}
 			for _, t := range l.inTurn(round) {
-				r, took, err := t.serving.costs(ctx, load.Plan{Address: t.serving.Invoke, Next: always(t.request), Connections: n, For: pick(b, 200*time.Millisecond, time.Second)})
+				r, took, err := t.serving.costs(ctx, load.Plan{Address: t.serving.Invoke, Next: always(t.request), Connections: n, For: pick(b, 200*time.Millisecond, time.Second/2)})
 				if err != nil {
 					return fmt.Errorf("%s: %w", t.name, err)
 				}

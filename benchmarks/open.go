@@ -20,8 +20,8 @@ var percentiles = []struct {
 // openLoop measures latency at fixed rates, of each server in turn.
 func openLoop(ctx context.Context, b *bench, l line) error {
 	const connections = 64
-	rates := pick(b, []float64{1000}, []float64{250, 500, 1000, 2000, 4000, 8000})
-	each := pick(b, 320*time.Millisecond, 4*time.Second)
+	rates := pick(b, []float64{1000}, []float64{500, 1000, 2000, 4000, 8000})
+	each := pick(b, 320*time.Millisecond, 3*time.Second)
 	lines := map[*target][]report.Series{}
 	for i, t := range l {
 		for k, p := range percentiles {

@@ -115,13 +115,13 @@ func counted(s map[int]int) (n int, list string) {
 	return n, strings.TrimSpace(list)
 }
 
-// drive does everything at once for a while, in pieces, so that connections come and go too. It
-// answers how many invocations were answered.
-func (t *traffic) drive(ctx context.Context, d time.Duration, phase string) (invocations int, err error) {
+// drive does everything at once for a while, and until there were so many hostile requests, in
+// pieces, so that connections come and go too. It answers how many invocations were answered.
+func (t *traffic) drive(ctx context.Context, d time.Duration, least int, phase string) (invocations int, err error) {
 	const piece = 10 * time.Second
 	at := atomic.Int64{} // the hostile requests go on where the piece before ended
-	for begin, end := time.Now(), time.Now().Add(d); time.Now().Before(end); {
-		rest := min(piece, time.Until(end))
+	for begin, end := time.Now(), time.Now().Add(d); time.Now().Before(end) || int(at.Load()) < least; {
+		rest := min(piece, max(time.Until(end), time.Second))
 		var wg sync.WaitGroup
 		var good, bad *load.Result
 		errs := make([]error, 2+len(t.changes()))

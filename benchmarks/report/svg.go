@@ -67,16 +67,17 @@ func logAxis(values []float64, from, to float64) (axis, []float64, bool) {
 		steps = steps[:1]
 	}
 	var ticks []float64
-	for decade := math.Floor(math.Log10(low)); decade <= math.Ceil(math.Log10(high)); decade++ {
+	for decade := math.Floor(math.Log10(low)) - 1; decade <= math.Ceil(math.Log10(high)); decade++ {
 		for _, s := range steps {
 			ticks = append(ticks, s*math.Pow(10, decade))
 		}
 	}
-	for len(ticks) > 2 && ticks[1] <= low {
-		ticks = ticks[1:]
-	}
+	const fewest = 4 // or a small difference looks like a large one
 	for len(ticks) > 2 && ticks[len(ticks)-2] >= high {
 		ticks = ticks[:len(ticks)-1]
+	}
+	for len(ticks) > fewest && ticks[1] <= low {
+		ticks = ticks[1:]
 	}
 	return axis{ticks[0], ticks[len(ticks)-1], from, to}, ticks, true
 }
@@ -129,7 +130,7 @@ func Bars(title string, groups []string, bars map[string][]Bar) string {
 
 // Lines draws series on two logarithmic axes. unit is of the y axis.
 func Lines(title, xName, yName, unit string, series []Series) string {
-	const height, left, right, top, bottom = 400.0, 84.0, 190.0, 64.0, 54.0
+	const height, left, right, top, bottom = 400.0, 84.0, 204.0, 64.0, 54.0
 	var xs, ys []float64
 	for _, l := range series {
 		for _, p := range l.Points {

@@ -21,9 +21,12 @@ type CLI struct {
 	Output string `help:"How to print results: text or json." enum:"text,json" default:"text" env:"ECOTONE_OUTPUT"`
 	Connection
 
-	Serve    ServeCmd    `cmd:"" help:"Run the gateway."`
-	Invoke   InvokeCmd   `cmd:"" help:"Invoke a capability with a session's token."`
-	Explain  ExplainCmd  `cmd:"" help:"Show every check of an invocation without running it."`
+	Serve   ServeCmd   `cmd:"" help:"Run the gateway."`
+	Invoke  InvokeCmd  `cmd:"" help:"Invoke a capability with a session's token."`
+	Explain ExplainCmd `cmd:"" help:"Show every check of an invocation without running it."`
+
+	Invocation InvocationCmd `cmd:"" help:"Show and cancel a session's own invocations."`
+
 	Biome    BiomeCmd    `cmd:"" help:"Build, upload, install and disable biomes."`
 	Session  SessionCmd  `cmd:"" help:"Open, show and close sessions."`
 	Grant    GrantCmd    `cmd:"" help:"Give, list and revoke grants."`

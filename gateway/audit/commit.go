@@ -199,9 +199,7 @@ func (l *Log) publish(g *group) {
 func (l *Log) rowState(k rowKey) rowState {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	ref, ok := l.index.row(k)
-	_, open := l.index.open[k]
-	return rowState{exists: ok, open: open, last: ref.last}
+	return l.index.state(k)
 }
 
 // makeRoom begins a new pair of files when the last is full, and keeps what no head covers within

@@ -20,11 +20,8 @@ import (
 // verifies against every head taken before; what was not acknowledged is there whole or not at all.
 func TestCrashModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		dir, remove := quickDir(rt)
+		defer remove()
 		acked := map[string]int{}   // row → acknowledged entries
 		written := map[string]int{} // row → appended entries, acknowledged or not
 		var heads [][]byte

@@ -50,6 +50,8 @@ type Log struct {
 	ring  *keyRing
 	space space
 	queue *queue
+	// segments is for queries, and has a lock of its own.
+	segments segments
 
 	stop    chan struct{} // closed by Close, when the committer has ended
 	dirty   chan struct{} // there is something that no head covers
@@ -117,6 +119,7 @@ func Open(o Options) (*Log, error) {
 		o: o, dir: Dir(o.Dir), index: newIndex(), queue: newQueue(),
 		stop: make(chan struct{}), dirty: make(chan struct{}, 1), done: make(chan struct{}), covered: make(chan struct{}),
 	}
+	l.segments.dir = l.dir
 	l.space = space{free: o.Free, dir: l.dir, reserve: uint64(o.Reserve), every: every}
 	if err := l.start(); err != nil {
 		err = errors.Join(err, l.w.close())

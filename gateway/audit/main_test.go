@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit/disk"
 )
 
 func TestMain(m *testing.M) {
@@ -86,6 +88,21 @@ func mustVerify(t testing.TB, data string, head []byte) Report {
 		t.Fatalf("Verify: %+v", *r.Problem)
 	}
 	return r
+}
+
+// quickDir is a new directory for a property that is tried many times, in memory where the system offers that:
+// what a disk loses is the test's own to decide there. It is removed with remove.
+func quickDir(t *rapid.T) (dir string, remove func()) {
+	t.Helper()
+	in := "/dev/shm"
+	if free, err := disk.Free(in); err != nil || free < 1<<30 {
+		in = ""
+	}
+	dir, err := os.MkdirTemp(in, "ecotone-audit-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
 }
 
 // copyDir copies the files of a directory.

@@ -145,11 +145,8 @@ func (d *lossyDisk) cut(r *rand.Rand, page int) error {
 // has no more than was appended to it.
 func TestPowerLoss(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		dir, remove := quickDir(rt)
+		defer remove()
 		mode := rapid.SampledFrom([]Durability{DurabilityPower, DurabilityProcess}).Draw(rt, "mode")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "pages"), 0))
 		page := rapid.SampledFrom([]int{sectorBytes, 4096}).Draw(rt, "page")

@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,55 +99,35 @@ func (l *Log) Rows(ctx context.Context, org string, q Query) (Page, error) {
 		return page, err
 	}
 	defer rd.close()
-	refs := l.candidates(org, &q)
+	refs, rest, err := l.candidates(org, &q)
+	if err != nil {
+		return page, err
+	}
 	for i, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return page, abi.Errorf(abi.CodeCanceled, "the query was cancelled").WithCause(err)
 		}
-		more := i+1 < len(refs) || len(refs) == maxScan
-		if q.Kind == "" || q.Kind == rowKind(ref.kind) {
-			row, err := rd.row(ref)
-			if errors.Is(err, errErased) {
-				return Page{Rows: []Row{}}, nil
-			}
-			if err != nil {
-				return page, err
-			}
-			if q.takes(&row) {
-				page.Rows = append(page.Rows, row)
-			}
+		if q.Kind != "" && q.Kind != rowKind(ref.kind) {
+			continue
 		}
-		if more && (len(page.Rows) == q.Limit || i+1 == len(refs)) {
+		row, err := rd.row(ref)
+		if errors.Is(err, errErased) {
+			return Page{Rows: []Row{}}, nil
+		}
+		if err != nil {
+			return page, err
+		}
+		if !q.takes(&row) {
+			continue
+		}
+		page.Rows = append(page.Rows, row)
+		if len(page.Rows) == q.Limit && (i+1 < len(refs) || rest != "") {
 			page.Next = ref.id.String()
-			break
+			return page, nil
 		}
 	}
+	page.Next = rest
 	return page, nil
-}
-
-// candidates copies the next rows in the query's order.
-func (l *Log) candidates(org string, q *Query) []rowRef {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	rows := l.index.orgs[org]
-	if q.After != "" {
-		id, _ := parseID(q.After) // check did
-		i, found := slices.BinarySearchFunc(rows, id, byID)
-		switch {
-		case !q.Oldest:
-			rows = rows[:i]
-		case found:
-			rows = rows[i+1:]
-		default:
-			rows = rows[i:]
-		}
-	}
-	if q.Oldest {
-		return slices.Clone(rows[:min(len(rows), maxScan)])
-	}
-	out := slices.Clone(rows[max(0, len(rows)-maxScan):])
-	slices.Reverse(out)
-	return out
 }
 
 // Get returns one row of org by audit id, or NOT_FOUND: also for a row of somebody else, and for
@@ -170,9 +149,10 @@ func (l *Log) Get(ctx context.Context, org, id string) (Row, error) {
 		return Row{}, absent
 	}
 	defer rd.close()
-	l.mu.RLock()
-	ref, ok := l.index.row(rowKey{org, parsed})
-	l.mu.RUnlock()
+	ref, ok, err := l.find(rowKey{org, parsed})
+	if err != nil {
+		return Row{}, err
+	}
 	if !ok {
 		return Row{}, absent
 	}
@@ -245,6 +225,8 @@ func (r *reader) entries(ref rowRef) ([]Entry, error) {
 	return out, nil
 }
 
+var errNotIndexed = errors.New("it is not in the index")
+
 // entry reads and unseals one entry. The seal covers the header, so nothing of it is trusted
 // that was not written by the log.
 func (r *reader) entry(i uint64) (header, Body, error) {
@@ -254,11 +236,12 @@ func (r *reader) entry(i uint64) (header, Body, error) {
 		}
 		return header{}, nil, abi.Errorf(abi.CodeInternal, "audit entry %d cannot be read", i).WithCause(err)
 	}
-	r.l.mu.RLock()
-	base, offset, length, ok := r.l.index.find(i)
-	r.l.mu.RUnlock()
-	if !ok || length < frameExtra || length > maxPayload+frameExtra || i > math.MaxInt64 {
-		return broken(errors.New("it is not in the index"))
+	base, offset, length, err := r.l.locate(i)
+	if err != nil {
+		return broken(err)
+	}
+	if length < frameExtra || length > maxPayload+frameExtra {
+		return broken(errNotIndexed)
 	}
 	if r.f == nil || r.base != base {
 		r.close()

@@ -59,9 +59,9 @@ func (l *Log) interrupted(k rowKey) (Ended, error) {
 	}
 	defer rd.close()
 	l.mu.RLock()
-	ref, _ := l.index.row(k)
+	last := l.index.open[k]
 	l.mu.RUnlock()
-	row, err := rd.row(ref)
+	row, err := rd.row(rowRef{id: k.id, last: last})
 	if err != nil {
 		return Ended{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
 	"github.com/ecotone-dev/ecotone/gateway/rate"
@@ -187,9 +188,9 @@ func (c *attempt) run(ctx context.Context) Answer {
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
-	life := begin(ctx, a.Spec().Deadline)
-	defer life.over()
-	live.cancel = life.cancel
+	life := lifetime.Begin(ctx, a.Spec().Deadline)
+	defer life.Over()
+	live.cancel = life.Cancel
 	if refused := c.p.live.add(live); refused != nil {
 		return c.deny(ctx, refused)
 	}

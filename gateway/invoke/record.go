@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
@@ -12,6 +13,15 @@ import (
 	"github.com/ecotone-dev/ecotone/host"
 )
 
+// What every invocation appends is kept for reuse: the log takes a copy.
+var (
+	decisions = sync.Pool{New: func() any { return new(audit.Decided) }}
+	outcomes  = sync.Pool{New: func() any { return new(audit.Ended) }}
+)
+
+// keptLines bounds the receipt whose room is kept.
+const keptLines = 64
+
 // recordDecision appends the decision with the whole envelope (X28, X48). A denial is waited
 // for; an allow is durable with the entry that follows it.
 func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bool) error {
@@ -19,8 +29,10 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 	if err != nil {
 		return err
 	}
-	d := audit.Decided{
-		Envelope: envelope, Verdict: audit.VerdictAllow,
+	d := decisions.Get().(*audit.Decided)
+	defer decisions.Put(d)
+	*d = audit.Decided{
+		Envelope: envelope, Verdict: audit.VerdictAllow, Checks: d.Checks[:0],
 		Biome: c.decision.Biome, Digest: c.decision.Digest, Generation: c.decision.Generation, Grants: c.decision.Grants(),
 		ReachCheck: "enforced", Reach: c.decision.Reach,
 		Declared: c.terms.declared, Label: c.decision.Start, Ceiling: c.decision.Ceiling, Clearance: c.facts.Clearance,
@@ -28,8 +40,11 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 	if c.decision.ReachDeferred {
 		d.ReachCheck = "deferred"
 	}
-	for _, r := range c.decision.Explain() {
-		d.Checks = append(d.Checks, audit.Check{Name: r.Check, Verdict: r.State.String(), Code: r.Code})
+	names := gate.Checks()
+	for i, r := range c.decision.Checks { // as Explain has them
+		if r.State != gate.NotApplicable {
+			d.Checks = append(d.Checks, audit.Check{Name: names[i].Name, Verdict: r.State.String(), Code: r.Code})
+		}
 	}
 	if denial != nil {
 		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
@@ -37,12 +52,17 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 			d.Suggestions = append(d.Suggestions, audit.Suggestion{Kind: s.Kind, Detail: s.Detail})
 		}
 	}
-	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: d}
-	ctx = context.WithoutCancel(ctx) // a caller that leaves does not leave a gap
+	return c.append(ctx, d, wait)
+}
+
+// append appends an event of this invocation. A caller that leaves does not leave a gap.
+func (c *attempt) append(ctx context.Context, body audit.Body, wait bool) error {
+	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: body}
+	ctx = context.WithoutCancel(ctx)
 	if !wait {
 		return c.p.o.Audit.AppendAsync(ctx, ev)
 	}
-	_, err = c.p.o.Audit.Append(ctx, ev)
+	_, err := c.p.o.Audit.Append(ctx, ev)
 	return err
 }
 
@@ -71,8 +91,10 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 // child's outcome is durable with its parent's, which comes later in the log.
 func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool) error {
 	r := &o.Receipt
-	ended := audit.Ended{
-		Outcome: audit.OutcomeCompleted, Released: released, Label: o.Label, OutputBytes: int64(len(o.Output)),
+	ended := outcomes.Get().(*audit.Ended)
+	defer outcomes.Put(ended)
+	*ended = audit.Ended{
+		Outcome: audit.OutcomeCompleted, Released: released, Label: o.Label, OutputBytes: int64(len(o.Output)), Lines: ended.Lines[:0],
 		DurationMS: r.Took.Milliseconds(), Fuel: r.Fuel, PeakMemory: r.PeakMemory, HostCalls: r.HostCalls,
 	}
 	if o.Cause != nil {
@@ -90,12 +112,10 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 			Line: int(l.Call), Function: l.Function, Target: l.Target, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
 		})
 	}
-	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: ended}
-	ctx = context.WithoutCancel(ctx)
-	if c.parent != nil {
-		return c.p.o.Audit.AppendAsync(ctx, ev)
+	err := c.append(ctx, ended, c.parent == nil)
+	if cap(ended.Lines) > keptLines {
+		ended.Lines = nil
 	}
-	_, err := c.p.o.Audit.Append(ctx, ev)
 	return err
 }
 

@@ -345,7 +345,7 @@ func TestOverride(t *testing.T) {
 	decide := func(c abi.Classification) abi.Code {
 		snap := s.Snapshot()
 		f := s.Facts(t.Context(), catalogue.Stored{Store: s.store}, snap, sess, notes, c)
-		f.Schema = gate.Satisfied
+		f.Rate, f.Schema = gate.Within, gate.Satisfied
 		d := gate.Decide(snap, f)
 		return d.Code
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/host/authority"
 )
@@ -39,9 +40,9 @@ func reach(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, f *g
 	if b == nil {
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, catalogueWait)
-	defer cancel()
-	r, known, err := c.Reach(ctx, b.Org, served.Digest, f.Capability)
+	wait := lifetime.Begin(ctx, time.Now().Add(catalogueWait))
+	defer wait.Over()
+	r, known, err := c.Reach(wait, b.Org, served.Digest, f.Capability)
 	if err != nil || !known {
 		return 0
 	}

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +24,6 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/server"
-	"github.com/ecotone-dev/ecotone/gateway/servertest"
 	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
@@ -39,21 +41,73 @@ const (
 
 var hotInput = []byte(`{"name":"Ada","count":3,"tags":["a","b"]}`)
 
-// hotGateway is a gateway with everything on, an echo guest and a session that may call it.
-func hotGateway(b *testing.B, input string) (*servertest.Gateway, *servertest.Session) {
-	g := servertest.Start(b, func(o *server.Options) {
-		o.Log = slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))
+// hotGateway is a gateway with everything on, an echo guest and the token of a session that may call it. It
+// is not one of [servertest.Start]: those have every instance compared with its image, which
+// operators do not.
+func hotGateway(b *testing.B, input string) (s *server.Server, token string) {
+	b.Setenv("ECOTONE_VERIFY", "")
+	dir := filepath.Join(b.TempDir(), "data")
+	s, err := server.Open(b.Context(), server.Options{
+		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Limits: abi.DefaultLimits(),
+		Log: slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, io.Discard) }()
+	b.Cleanup(func() {
+		if stop(); <-done != nil {
+			b.Error("the gateway did not stop cleanly")
+		}
 	})
 	d := wasmtest.Provide(hotRef, "echo", abi.ReachOwner)
 	d.InputSchema = []byte(input)
-	g.Upload(wasmtest.Echo(wasmtest.Manifest("small", d))).Want(201)
-	g.Install("small", []string{"project"}, nil).Want(200)
-	g.Grant("user:alice", hotRef, "project")
-	s := g.Open("user:alice", "project", nil)
-	if r := s.Invoke(hotRef, hotInput).Want(200); !bytes.Equal(r.Body, hotInput) {
-		b.Fatalf("%s", r.Body)
+	var biome struct{ Digest string }
+	var session struct{ Token string }
+	control(b, s, dir, "POST", "/v1/biomes", wasmtest.Echo(wasmtest.Manifest("small", d)), nil)
+	control(b, s, dir, "GET", "/v1/biomes/small", nil, &biome)
+	control(b, s, dir, "PUT", "/v1/installs/small", map[string]any{"digest": biome.Digest, "environments": []string{"environment:project"}}, nil)
+	control(b, s, dir, "POST", "/v1/grants", map[string]any{"subject": "user:alice", "capability": hotRef, "environment": "environment:project"}, nil)
+	control(b, s, dir, "POST", "/v1/sessions", map[string]any{"subject": "user:alice", "environment": "environment:project"}, &session)
+	return s, session.Token
+}
+
+// control sends one request to the control plane as the operator.
+func control(b *testing.B, s *server.Server, dir, method, path string, body, out any) {
+	operator, err := os.ReadFile(filepath.Join(dir, "operator.token"))
+	if err != nil {
+		b.Fatal(err)
 	}
-	return g, s
+	raw, isModule := body.([]byte)
+	if !isModule && body != nil {
+		raw = wasmtest.MustJSON(body)
+	}
+	_, admin, _ := s.Addresses()
+	req, err := http.NewRequestWithContext(b.Context(), method, "http://"+admin+path, bytes.NewReader(raw))
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(operator)))
+	req.Header.Set("Content-Type", map[bool]string{true: "application/wasm", false: "application/json"}[isModule])
+	if method == "PUT" {
+		req.Header.Set("If-None-Match", "*")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode/100 != 2 {
+		b.Fatalf("%s %s: %d %s %v", method, path, res.StatusCode, answer, err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(answer, out); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 const describedInput = `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"count":{"type":"integer","minimum":0},"tags":{"type":"array","items":{"type":"string"}}}}`
@@ -61,12 +115,12 @@ const describedInput = `{"type":"object","required":["name"],"properties":{"name
 func BenchmarkHotPathPipeline(b *testing.B) {
 	for _, c := range []struct{ name, schema string }{{"any", `{}`}, {"described", describedInput}} {
 		b.Run(c.name, func(b *testing.B) {
-			g, s := hotGateway(b, c.schema)
-			p := g.Server.Pipeline()
+			s, token := hotGateway(b, c.schema)
+			p := s.Pipeline()
 			measure(b, func(int) func() error {
 				return func() error {
 					a := p.Invoke(context.Background(), invoke.Request{
-						Face: "http", Authorization: "Bearer " + s.Token, Ref: hotRef, Input: hotInput, Method: "POST", Route: "/v1/invoke/{}",
+						Face: "http", Authorization: "Bearer " + token, Ref: hotRef, Input: hotInput, Method: "POST", Route: "/v1/invoke/{}",
 					})
 					if a.Problem != nil {
 						return fmt.Errorf("%+v", a.Problem)
@@ -79,9 +133,9 @@ func BenchmarkHotPathPipeline(b *testing.B) {
 }
 
 func BenchmarkHotPathSocket(b *testing.B) {
-	g, s := hotGateway(b, `{}`)
-	address := strings.TrimPrefix(g.Invoke, "http://")
-	measure(b, func(int) func() error { return caller(b, address, s.Token) })
+	s, token := hotGateway(b, `{}`)
+	address, _, _ := s.Addresses()
+	measure(b, func(int) func() error { return caller(b, address, token) })
 }
 
 func BenchmarkHotPathBareEcho(b *testing.B) {

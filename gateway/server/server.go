@@ -193,13 +193,13 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cat := catalogue.Catalogue(&catalogue.Stored{Store: s.store})
+	cat := catalogue.Catalogue(catalogue.NewKept(catalogue.Stored{Store: s.store}, func() uint64 { return s.policy.Snapshot().Generation }))
+	if o.Catalogue != nil {
+		cat = o.Catalogue(cat)
+	}
 	var limiter rate.Limiter = rate.NewLocal()
 	if o.Limiter != nil {
 		limiter = o.Limiter(limiter)
-	}
-	if o.Catalogue != nil {
-		cat = o.Catalogue(cat)
 	}
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
@@ -343,8 +343,9 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 // largestInput is the most that any environment takes as input now.
 func (s *Server) largestInput() int64 {
 	var most int64
-	for _, e := range s.policy.Snapshot().Environments {
-		most = max(most, e.Limits.Get(abi.LimitInputBytes))
+	environments := s.policy.Snapshot().Environments
+	for i := range environments { // not copied: this is asked with every request
+		most = max(most, environments[i].Limits.Get(abi.LimitInputBytes))
 	}
 	return most
 }

@@ -17,8 +17,17 @@ import (
 	"github.com/ecotone-dev/ecotone/testdata/hostile"
 )
 
-// load makes an admitted module ready to run, the way what comes after admission does.
+// load is prepare, with an image that is closed with the test.
 func load(t *testing.T, module []byte) *engine.Image {
+	t.Helper()
+	image := prepare(t, module)
+	t.Cleanup(func() { _ = image.Close(context.Background()) })
+	return image
+}
+
+// prepare makes an admitted module ready to run, the way what comes after admission does. The caller
+// closes the image.
+func prepare(t *testing.T, module []byte) *engine.Image {
 	t.Helper()
 	ctx := context.Background()
 	m, problems := wasm.Read(module, abi.DefaultLimits())
@@ -42,7 +51,6 @@ func load(t *testing.T, module []byte) *engine.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = image.Close(ctx) })
 	return image
 }
 

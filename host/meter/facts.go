@@ -16,46 +16,32 @@ type fact struct {
 	indirect []uint32 // first types equal to those it calls indirectly
 }
 
-// What is taken for a frame: the engine's own part, then eight bytes for each value that may
-// have to be kept, since the engine gives a place to each and shares none.
-const (
-	frameBase  = 160
-	frameValue = 8
-)
-
 // facts looks at every function, and at what no image can hold.
 func (r *rewriter) facts() {
 	r.fact = make([]fact, len(r.m.Functions))
 	seen := make([]uint32, len(r.m.Functions)) // function+1 that had this callee last
+	frames := &frames{r: r, work: frameWork}
 	for i := range r.m.Functions {
-		r.find(uint32(i), seen)
+		r.find(uint32(i), seen, frames)
 	}
 }
 
-func (r *rewriter) find(i uint32, seen []uint32) {
+func (r *rewriter) find(i uint32, seen []uint32, frames *frames) {
 	fn, f := &r.m.Functions[i], &r.fact[i]
 	f.typ = r.sameType[fn.Type]
-	t := r.m.Types[fn.Type]
-	f.frame = frameBase + bytesOf(t.Params) + bytesOf(t.Results)
-	locals := r.locals(fn)
-	f.frame += locals
-	f.price = priceEntry + uint64(locals)/64
+	f.frame = frames.of(fn)
+	f.price = priceEntry + uint64(r.locals(fn))/64
 	small, arguments := true, int64(0)
 	late := newLateness(r, f)
 	callType := func(t wasm.FuncType) {
-		f.frame += bytesOf(t.Results)
-		arguments = max(arguments, bytesOf(t.Params)+bytesOf(t.Results))
+		arguments = max(arguments, beyondRegisters(t.Params)+beyondRegisters(t.Results))
 	}
 	for in := range wasm.Instructions(r.data, fn.Code) {
 		late.instruction(in, f.price)
 		f.price += price(in)
-		f.frame += valueBytes(in.Op)
 		switch in.Op {
-		case opBlock, opIf:
-			f.frame += r.blockBytes(in.Block)
 		case opLoop:
 			small = false
-			f.frame += r.blockBytes(in.Block)
 		case opCall:
 			small = false
 			callType(r.typeOf(in.Index))
@@ -129,44 +115,20 @@ func (r *rewriter) typeOf(function uint32) wasm.FuncType {
 	return r.m.Types[r.m.Functions[function-r.imported].Type]
 }
 
-// blockBytes is the room of a block's results, which are values of their own.
-func (r *rewriter) blockBytes(block int64) int64 {
-	switch {
-	case block >= 0:
-		return bytesOf(r.m.Types[block].Results) + bytesOf(r.m.Types[block].Params)
-	case block == -0x40:
+// beyondRegisters is the room for arguments or results that registers do not take.
+func beyondRegisters(list []wasm.ValType) (n int64) {
+	if len(list) <= inRegisters {
 		return 0
 	}
-	return sizeOf(wasm.ValType(block & 0x7f))
+	for _, t := range list {
+		n = max(n, sizeOf(t))
+	}
+	return n * int64(len(list)-inRegisters+1)
 }
 
 func sizeOf(t wasm.ValType) int64 {
 	if t == wasm.V128 {
-		return 2 * frameValue
+		return 16
 	}
-	return frameValue
-}
-
-func bytesOf(list []wasm.ValType) (n int64) {
-	for _, t := range list {
-		n += sizeOf(t)
-	}
-	return n
-}
-
-// valueBytes is the room for what an instruction makes. Constants and reads of locals make
-// nothing that is kept; a write to a local makes the value that loops and joins see.
-func valueBytes(op uint16) int64 {
-	switch op >> 8 {
-	case 0xfd:
-		return 2 * frameValue
-	case 0xfc:
-		return frameValue
-	}
-	switch {
-	case op == opSelect, op == 0x1c, op == opLocalSet, op == opLocalTee, op == opGlobalGet, op == 0x25,
-		op >= 0x28 && op <= 0x35, op == opMemorySize, op == opMemoryGrow, op >= 0x45 && op <= 0xc4, op >= 0xd0:
-		return frameValue
-	}
-	return 0
+	return 8
 }

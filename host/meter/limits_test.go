@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tetratelabs/wazero"
-
 	"github.com/ecotone-dev/ecotone/host/meter"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 	"github.com/ecotone-dev/ecotone/testdata/hostile"
@@ -242,57 +240,6 @@ func TestBulkInPieces(t *testing.T) {
 			if !bytes.Equal(a, b) {
 				t.Errorf("%s %v: the memories differ", name, c)
 			}
-		}
-	}
-}
-
-// recursion is a module whose run calls itself, counting in a global, with so many values kept
-// over the call.
-func recursion(locals, stack int) []byte {
-	b := w.New()
-	g := b.Global(w.I32, true, w.I32Const(0))
-	list := bytes.Repeat([]byte{w.I64}, locals)
-	body := [][]byte{w.GlobalGet(g), w.I32Const(1), w.Op(w.OpI32Add), w.GlobalSet(g)}
-	for i := range locals {
-		body = append(body, w.GlobalGet(g), w.Op(w.OpI64ExtendI32), w.I64Const(int64(i)), w.Op(w.OpI64Add), w.LocalSet(uint32(i)))
-	}
-	for i := range stack {
-		body = append(body, w.GlobalGet(g), w.I32Const(int32(i)), w.Op(0x6c))
-	}
-	body = append(body, w.Call(0))
-	for range stack {
-		body = append(body, w.Op(w.OpDrop))
-	}
-	for i := range locals {
-		body = append(body, w.LocalGet(uint32(i)), w.Op(w.OpI32WrapI64), w.GlobalGet(g), w.Op(w.OpI32Add), w.GlobalSet(g))
-	}
-	b.ExportFunc("run", b.Func(nil, nil, list, body...))
-	return b.Export("depth", w.KindGlobal, g).Bytes()
-}
-
-// S11: the estimate of a frame is no less than what the engine takes. The engine gives up
-// beyond 50 MB of stack; as many frames as it had by then must be estimated at no less.
-func TestFramesAreNotUnderestimated(t *testing.T) {
-	ctx := context.Background()
-	for _, shape := range [][2]int{{0, 0}, {1, 0}, {8, 0}, {100, 0}, {1000, 0}, {0, 20}, {0, 500}, {50, 50}} {
-		module := recursion(shape[0], shape[1])
-		plain := callee(t, module, wazero.NewRuntimeConfigCompiler(), endless())
-		if _, err := plain.ExportedFunction("run").Call(ctx); kind(err) != "stack overflow" {
-			t.Fatal(err)
-		}
-		frames := int64(plain.ExportedGlobal("depth").Get())
-
-		k := endless()
-		res := rewrite(t, module)
-		metered := start(t, res.Module, k)
-		if _, err := metered.ExportedFunction("run").Call(ctx); kind(err) != errOverflow.Error() || k.overflows != 1 {
-			t.Fatal(err)
-		}
-		counted := int64(metered.ExportedGlobal("depth").Get())
-		estimate := res.StartDepth / (counted + 1)
-		t.Logf("%v: the engine had %d frames, %d bytes each; estimated %d", shape, frames, 50_000_000/frames, estimate)
-		if frames*estimate < 50_000_000 {
-			t.Errorf("%v: a frame has %d bytes or more and is estimated at %d", shape, 50_000_000/frames, estimate)
 		}
 	}
 }

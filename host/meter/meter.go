@@ -84,6 +84,7 @@ type Stats struct {
 	Functions    int     `json:"functions"`
 	Leaves       int     `json:"leaves"`      // small functions whose callers pay
 	Accounted    int     `json:"accounted"`   // functions whose frames are accounted one by one
+	Late         int     `json:"late"`        // of these, those that take depth before their first call
 	Checks       int     `json:"checks"`      // places where fuel is taken and looked at
 	Charges      int     `json:"charges"`     // places where fuel is taken only
 	Unaccounted  int64   `json:"unaccounted"` // bytes: the deepest stack of frames that are not accounted

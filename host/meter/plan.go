@@ -14,9 +14,10 @@ const (
 )
 
 // Fuel is looked at in the entry and in loop heads, and where work begins that follows a call:
-// a deep recursion that unwinds passes no entry and no loop head. A function may have as many
-// units of such work unlooked at as its frame has bytes, so that all of a stack together has no
-// more than the stack has bytes.
+// a deep recursion that unwinds passes no entry and no loop head. A function may have some units of
+// such work unlooked at for each byte of its frame, so that all of a stack together has no more than
+// so many times the stack's bytes: with 16 MiB, some milliseconds.
+const unlookedPerByte = 5
 
 // segment is a stretch of code that runs from its begin to its end unless a branch leaves it.
 type segment struct {
@@ -62,7 +63,7 @@ func (p *planner) plan(i int) []segment {
 		p.instruction(in, before)
 		before = in
 	}
-	p.fold(f.at, uint64(f.frame))
+	p.fold(f.at, unlookedPerByte*uint64(f.frame))
 	return p.segs
 }
 

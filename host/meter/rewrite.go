@@ -50,6 +50,9 @@ func Rewrite(module []byte, parsed *wasm.Module, opt Options) (*Result, error) {
 		if r.fact[i].account {
 			s.Accounted++
 		}
+		if r.fact[i].at != 0 {
+			s.Late++
+		}
 	}
 	s.Unaccounted, s.BytesIn, s.BytesOut = r.rest, 8, len(out)
 	for _, sec := range parsed.Sections {
@@ -73,8 +76,9 @@ type rewriter struct {
 	m    *wasm.Module
 	opt  Options
 
-	imported    uint32   // functions
-	importTypes []uint32 // of imported functions
+	imported    uint32         // functions
+	importTypes []uint32       // of imported functions
+	globalTypes []wasm.ValType // of all globals
 	fuel, depth uint32
 	sameType    []uint32 // the first type that is equal to each
 	fact        []fact
@@ -94,9 +98,15 @@ type rewriter struct {
 func newRewriter(module []byte, m *wasm.Module, opt Options) *rewriter {
 	r := &rewriter{data: module, m: m, opt: opt, imported: m.Imported(wasm.KindFunc)}
 	for i := range m.Imports {
-		if m.Imports[i].Kind == wasm.KindFunc {
+		switch m.Imports[i].Kind {
+		case wasm.KindFunc:
 			r.importTypes = append(r.importTypes, m.Imports[i].Type)
+		case wasm.KindGlobal:
+			r.globalTypes = append(r.globalTypes, m.Imports[i].Global.Type)
 		}
+	}
+	for i := range m.Globals {
+		r.globalTypes = append(r.globalTypes, m.Globals[i].Type)
 	}
 	r.fuel = m.Imported(wasm.KindGlobal) + uint32(len(m.Globals))
 	r.depth = r.fuel + 1

@@ -1,4 +1,4 @@
-package invoke
+package lifetime
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 var errWhy = errors.New("why")
 
-// A life is what the standard library's context of the same parent and deadline is, whoever looks at it
+// A Context is what the standard library's context of the same parent and deadline is, whoever looks at it
 // when: property over every order of what can happen to one.
-func TestLifeIsAContext(t *testing.T) {
+func TestIsAContext(t *testing.T) {
 	type key struct{}
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 6), 1, 8).Draw(rt, "steps")
@@ -31,20 +31,20 @@ func TestLifeIsAContext(t *testing.T) {
 			defer stop()
 			want, cancel := context.WithCancelCause(timed)
 			defer cancel(nil)
-			got := begin(parent, deadline)
-			defer got.over()
-			var below context.Context // made of the life on the way
+			got := Begin(parent, deadline)
+			defer got.Over()
+			var below context.Context // made of it on the way
 			for _, step := range steps {
 				switch step {
 				case 0:
 					time.Sleep(time.Second)
 				case 1:
 					cancel(errWhy)
-					got.cancel(errWhy)
+					got.Cancel(errWhy)
 				case 2:
 					endParent(errors.New("the parent's"))
-				case 3: // its invocation has ended; why the life ends does not matter any more
-					got.over()
+				case 3: // its invocation has ended; why it ends does not matter any more
+					got.Over()
 					if got.Err() == nil || below != nil && below.Err() == nil {
 						t.Fatal("it goes on after its invocation")
 					}
@@ -71,7 +71,7 @@ func TestLifeIsAContext(t *testing.T) {
 					t.Fatalf("deadline %v", d)
 				}
 				if got.Value(key{}) != "v" || got.Value("another") != nil {
-					t.Fatal("the parent's values are not the life's")
+					t.Fatal("the parent's values are not its own")
 				}
 				if step == 6 {
 					select {
@@ -91,14 +91,14 @@ func TestLifeIsAContext(t *testing.T) {
 }
 
 // What nobody waits for costs one allocation and leaves no timer.
-func TestLifeCosts(t *testing.T) {
+func TestCosts(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	if n := testing.AllocsPerRun(100, func() {
-		l := begin(context.Background(), deadline)
+		l := Begin(context.Background(), deadline)
 		if l.Err() != nil {
 			t.Fatal("it is over")
 		}
-		l.over()
+		l.Over()
 		if !errors.Is(l.Err(), context.Canceled) {
 			t.Fatal("it goes on")
 		}
