@@ -106,8 +106,8 @@ SOAK ?= 10m
 soak: benchbin ## mixed good and hostile load for SOAK, then see that nothing has grown
 	cd benchmarks && $(BENCH) -soak $(SOAK)
 
-microbench: ## run the in-package benchmarks of the parts
-	$(GO) test -run '^$$' -bench . -benchmem ./gateway/gate ./gateway/audit ./gateway/schema ./host/boundary
+microbench: ## run the in-package benchmarks of the parts, one package at a time
+	$(GO) test -p 1 -run '^$$' -bench . -benchmem $$(grep -rl '^func Benchmark' --include='*_test.go' abi gateway host | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 crash: ## kill the server 50 times under load and look at what is left
 	ECOTONE_CRASH_ROUNDS=50 $(GO) test -count=1 -timeout 30m -run TestKill -v ./gateway/crashtest

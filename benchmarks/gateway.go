@@ -112,6 +112,17 @@ func (s *serving) stop() error {
 	return nil
 }
 
+// stopAll stops children at the same time; nil is one that was not started.
+func stopAll(all []*serving) {
+	var wg sync.WaitGroup
+	for _, s := range all {
+		if s != nil {
+			wg.Go(func() { _ = s.stop() })
+		}
+	}
+	wg.Wait()
+}
+
 // gateway is a running gateway with its operator.
 type gateway struct {
 	*serving

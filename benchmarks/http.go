@@ -30,11 +30,11 @@ func startLine(ctx context.Context, b *bench) (l line, closeAll func(), err erro
 		l = append(l, &target{name: "gateway, " + m.String(), mode: m})
 	}
 	closeAll = func() {
+		var all []*serving
 		for _, t := range l {
-			if t.serving != nil {
-				_ = t.serving.stop()
-			}
+			all = append(all, t.serving)
 		}
+		stopAll(all)
 	}
 	var group errgroup.Group
 	for _, t := range l[1:] {

@@ -92,8 +92,9 @@ func runSoak(ctx context.Context, d time.Duration) error {
 
 // settled is what the gateway holds when nothing runs.
 func settled(ctx context.Context, g *gateway) (stats, error) {
+	control.CloseIdleConnections()
 	select {
-	case <-time.After(8 * time.Second): // deadlines pass, connections end, memory is given back
+	case <-time.After(15 * time.Second): // deadlines pass, workers without a connection end, memory is given back
 	case <-ctx.Done():
 		return stats{}, ctx.Err()
 	}

@@ -79,11 +79,11 @@ func measureSteps(ctx context.Context, b *bench) error {
 func startStages(ctx context.Context, b *bench) (stages []*stage, closeAll func(), err error) {
 	dir := func(name string) string { return filepath.Join(b.dir, "steps-"+name) }
 	closeAll = func() {
+		var all []*serving
 		for _, s := range stages {
-			if s.serving != nil {
-				_ = s.serving.stop()
-			}
+			all = append(all, s.serving)
 		}
+		stopAll(all)
 	}
 	var group errgroup.Group
 	add := func(s *stage, start func(*stage) error) {

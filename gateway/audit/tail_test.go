@@ -2,10 +2,14 @@ package audit
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -234,23 +238,71 @@ func TestEraseCoversFirst(t *testing.T) {
 	mustVerify(t, copied, nil)
 }
 
-// What no head covers is bounded: who would go past the bound waits for one.
+// What no head covers is bounded: while no head can be made, who would go past the bound waits.
 func TestUncoveredIsBounded(t *testing.T) {
-	l := mustOpen(t, Options{Dir: t.TempDir(), Durability: DurabilityProcess, SegmentBytes: maxSegment})
+	var l *Log
+	var most, written atomic.Int64 // bytes under no head, bytes of entries
+	l = mustOpen(t, Options{
+		Dir: t.TempDir(), Durability: DurabilityProcess, SegmentBytes: maxSegment,
+		open: func(path string, flag int) (file, error) {
+			f, err := openFile(path, flag)
+			if err != nil || filepath.Ext(path) != entriesExt {
+				return f, err
+			}
+			return &watched{f, func(n int) {
+				if l == nil {
+					return // it is being opened
+				}
+				l.mu.RLock()
+				most.Store(max(most.Load(), l.end-l.coveredEnd+int64(n)))
+				l.mu.RUnlock()
+				written.Add(int64(n))
+			}}, nil
+		},
+	})
 	long := completed()
 	for i := range MaxLines {
 		long.Lines = append(long.Lines, Line{Line: i, Function: "file_read", Target: longText})
 	}
-	for range 12 {
-		id := NewID()
-		mustAppend(t, l, "acme", id, decision(VerdictAllow))
-		mustAppend(t, l, "acme", id, long)
-		l.mu.RLock()
-		if n := l.end - l.coveredEnd; n > maxUncovered {
-			t.Errorf("%d bytes are under no head", n)
+	const rows = 12
+	done := make(chan struct{})
+	l.covering.Lock()
+	go func() {
+		defer close(done)
+		for range rows {
+			id := NewID()
+			for _, b := range []Body{decision(VerdictAllow), long} {
+				if _, err := l.Append(ctx, Event{Org: "acme", ID: id, Body: b}); err != nil {
+					t.Error(err)
+				}
+			}
 		}
-		l.mu.RUnlock()
+	}()
+	eventually(t, "there is as much as may be", func() bool { return written.Load() > maxUncovered-maxPayload })
+	select {
+	case <-done:
+		t.Error("nobody waited for a head")
+	case <-time.After(200 * time.Millisecond): // more would have been written by now, or is not yet: never a failure
 	}
+	l.covering.Unlock()
+	<-done
+	if n := most.Load(); n > maxUncovered {
+		t.Errorf("%d bytes were under no head", n)
+	}
+	if n := countRows(t, l, "acme"); n != rows {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// watched is a file whose writes are seen before they are made.
+type watched struct {
+	file
+	see func(n int)
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.see(len(p))
+	return w.file.Write(p)
 }
 
 // A log of another version of the format is refused, and the refusal says so.
@@ -286,4 +338,91 @@ func TestDurabilityNames(t *testing.T) {
 	if _, err := Open(Options{Dir: t.TempDir(), Durability: numDurabilities}); abi.CodeOf(err) != abi.CodeInvalidRequest {
 		t.Errorf("Open: %v", err)
 	}
+}
+
+// recorder notes what is done to files, in order.
+type recorder struct {
+	file
+	name string
+	done *[]string
+}
+
+func (r *recorder) WriteAt(p []byte, off int64) (int, error) {
+	*r.done = append(*r.done, fmt.Sprintf("%s: %d bytes at %d", r.name, len(p), off))
+	return r.file.WriteAt(p, off)
+}
+
+func (r *recorder) Sync() error {
+	*r.done = append(*r.done, r.name+": sync")
+	return r.file.Sync()
+}
+
+// A kernel that failed to synchronise may take the pages for clean and answer the next synchronisation
+// without writing: what is adopted is written again before it is synchronised, and before a head
+// says that it is on disk.
+func TestAdoptedIsWrittenAgain(t *testing.T) {
+	c := crash(t, DurabilityPower)
+	var done []string
+	mustOpen(t, Options{Dir: c.dir, open: func(path string, flag int) (file, error) {
+		f, err := openFile(path, flag)
+		if err != nil {
+			return nil, err
+		}
+		return &recorder{f, strings.TrimLeft(filepath.Ext(path), "."), &done}, nil
+	}})
+	want := []string{
+		fmt.Sprintf("entries: %d bytes at %d", len(c.data)-c.starts[0], c.starts[0]), "entries: sync",
+		"heads: sync", // without what a crash tore
+		"heads: sync", // with the new head
+	}
+	if !slices.Equal(done, want) {
+		t.Errorf("done: %q, want %q", done, want)
+	}
+}
+
+// A head that lies in two sectors and of which one did not reach the disk is torn, not changed: it is cut,
+// what it covered is adopted. A single byte that became zero is not a lost sector.
+func TestHalfAHead(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	path := filepath.Join(Dir(dir), fileName(0, headsExt))
+	var raw []byte
+	start := 0
+	for len(raw) <= sectorBytes { // until the last head begins in one sector and ends in the next
+		start = len(raw)
+		mustAppend(t, l, "acme", NewID(), decision(VerdictDeny))
+		l.Head()
+		raw = must(os.ReadFile(path))
+	}
+	rows := int(l.headSize)
+	l.Close()
+	if start >= sectorBytes || start == 0 {
+		t.Fatalf("the last head is from %d to %d", start, len(raw))
+	}
+	for name, zero := range map[string][2]int{"first": {start, sectorBytes}, "second": {sectorBytes, len(raw)}} {
+		lost := bytes.Clone(raw)
+		clear(lost[zero[0]:zero[1]])
+		os.WriteFile(path, lost, 0o600)
+		r := mustVerify(t, dir, nil)
+		if r.Unsigned == 0 || r.Size+r.Unsigned != int64(rows) || r.Tail == 0 {
+			t.Errorf("%s half lost: %+v", name, r)
+		}
+		l := mustOpen(t, Options{Dir: dir})
+		if n := countRows(t, l, "acme"); n != rows {
+			t.Errorf("%s half lost: %d rows of %d", name, n, rows)
+		}
+		l.Close()
+		if r := mustVerify(t, dir, nil); r.Unsigned != 0 || r.Tail != 0 {
+			t.Errorf("%s half lost, opened again: %+v", name, r)
+		}
+	}
+	for _, at := range []int{start, start + 40, sectorBytes - 1, sectorBytes, len(raw) - 2} {
+		changed := bytes.Clone(raw)
+		changed[at] = 0
+		os.WriteFile(path, changed, 0o600)
+		if r := must(Verify(Dir(dir), VerifyOptions{})); r.OK {
+			t.Errorf("byte %d is not seen", at)
+		}
+	}
+	os.WriteFile(path, raw, 0o600)
 }

@@ -271,7 +271,7 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 	}
 	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{
 		Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log, Parent: boundary.From(ctx),
-		Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
+		Work: c.schemas.Input.Price(len(c.input)), Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
 	}))
 	c.judgeOutput(&o)
 	c.settleLabel(&o, a.Spec().Clearance)

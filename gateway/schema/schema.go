@@ -255,29 +255,32 @@ func admitsAll(doc any) bool {
 // INPUT_SCHEMA_VIOLATION: the message lists up to [MaxReasons] places and what is wrong there,
 // the pointer is the first place; values are never repeated. A number is held to what can be
 // compared exactly only where the schema compares numbers; elsewhere it is not looked at.
+//
+// A schema that refuses nothing costs one look at the input and no allocation.
 func (s *Schema) Validate(input []byte) error {
-	_, err := s.Judge(input)
-	return err
-}
-
-// Judge is [Schema.Validate] and says how much work it was, in units of some tens of nanoseconds; at most
-// a few million. A schema that refuses nothing costs one look at the input and no allocation.
-func (s *Schema) Judge(input []byte) (units int64, err error) {
-	units = int64(len(input)) / 64
 	if err := abi.CheckJSON(input, abi.StrictMaxDepth); err != nil || s.any {
-		return units, err
+		return err
 	}
 	v := decode(input)
 	if at, ok := s.numberPlace(v); !ok {
-		return units, abi.Errorf(abi.CodeInputSchema, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent).At(clip(at))
+		return abi.Errorf(abi.CodeInputSchema, "a number has more than %d digits or an exponent over %d", maxNumberBytes, maxExponent).At(clip(at))
 	}
 	m, err := s.acquire()
 	if err != nil {
-		return units, abi.Errorf(abi.CodeInternal, "the schema could not be prepared: %w", err)
+		return abi.Errorf(abi.CodeInternal, "the schema could not be prepared: %w", err)
 	}
 	defer func() { s.free <- m }()
-	err = m.run(v)
-	return units + maxWork - max(m.left, 0), s.verdict(err)
+	return s.verdict(m.run(v))
+}
+
+// fuelPerUnit is what a unit of work is in fuel, of which a guest burns about twenty in a nanosecond.
+const fuelPerUnit = 600
+
+// Price is what judging an input of so many bytes is charged, in fuel: by the product of the bytes and
+// of the schema's size, and at most by what one validation may cost at all (S10). It is an estimate, and
+// the same every time: the work itself is not, where a schema's branches can be left early.
+func (s *Schema) Price(bytes int) int64 {
+	return fuelPerUnit * min(int64(max(len(s.nodes), 1))*(1+int64(bytes)/256), maxWork)
 }
 
 var errSpent = errors.New("schema: the work is used up")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/gateway/servertest"
 )
@@ -212,8 +213,20 @@ func (w *bypass) try(t *testing.T, f face, h *attempt) {
 	}
 }
 
-// untouched holds that nothing got out: no file beside the workspaces', no request that no rule names.
+// untouched holds that nothing got out: no file beside the workspaces', no request that no rule names,
+// and no decision on record but the three there are (X43).
 func (w *bypass) untouched(t *testing.T) {
+	decisions := 0
+	for _, r := range w.g.Rows("&kind=invocation") {
+		d, _ := r["decision"].(map[string]any)
+		if v, _ := d["verdict"].(string); !audit.Verdict(v).Valid() {
+			t.Errorf("the audit has the decision %q", v)
+		}
+		decisions++
+	}
+	if decisions < len(atTheGate) {
+		t.Errorf("%d decisions are on record", decisions)
+	}
 	if n := w.refused.Load(); n != 0 {
 		t.Errorf("%d requests went where no rule leads", n)
 	}

@@ -3,6 +3,7 @@ package admission_test
 import (
 	"context"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -11,6 +12,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/engine"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
+	"github.com/ecotone-dev/ecotone/testdata/hostile"
 )
 
 // uniqueTypes is a biome with types that no other number's has.
@@ -29,6 +31,25 @@ func uniqueTypes(n int) []byte {
 	return b.Memory(1).ExportMemory().Data(0, []byte("7")).Manifest(manifest(abi.ReachOwner)).Bytes()
 }
 
+// invocation is one of a capability that is allowed everything, for so many milliseconds.
+func invocation(wall int64) *boundary.Invocation {
+	spec := authority.Spec{
+		Invocation: "01J0000000000000000000TEST", Org: "acme", Space: "lab", Workspace: "w", Biome: "test", Subject: "user:ada",
+		Capability: ref, Export: "run",
+		Reach: abi.ReachOwner, Start: abi.Public, Ceiling: abi.Regulated, Clearance: abi.Regulated, Limits: abi.DefaultLimits(),
+	}
+	spec.Limits[abi.LimitWall] = wall
+	return boundary.New(boundary.Spec{Authority: authority.New(spec, func() *abi.Error { return nil })})
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // S11, PF-D20: 5,000 uploads, each with types of its own, each loaded, run once and deleted. The
 // engine keeps a table of all types it has seen; it goes with the biome.
 func TestUniqueTypesAreNotKept(t *testing.T) {
@@ -42,26 +63,13 @@ func TestUniqueTypesAreNotKept(t *testing.T) {
 			t.Fatalf("%+v", r.Problems)
 		}
 		image := prepare(t, module)
-		spec := authority.Spec{
-			Invocation: "01J0000000000000000000TEST", Org: "acme", Space: "lab", Workspace: "w", Biome: "test", Subject: "user:ada",
-			Capability: ref, Export: "run",
-			Reach: abi.ReachOwner, Start: abi.Public, Ceiling: abi.Regulated, Clearance: abi.Regulated, Limits: abi.DefaultLimits(),
-		}
-		spec.Limits[abi.LimitWall] = 60_000
-		o := engine.New(engine.Fresh{}).Run(ctx, image, boundary.New(boundary.Spec{Authority: authority.New(spec, func() *abi.Error { return nil })}))
+		o := engine.New(engine.Fresh{}).Run(ctx, image, invocation(60_000))
 		if string(o.Output) != "7" {
 			t.Fatalf("%q %v", o.Output, o.Err)
 		}
 		if err := image.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
-	}
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
 	}
 	const warm, all = 200, 5000
 	for n := range warm {
@@ -74,5 +82,33 @@ func TestUniqueTypesAreNotKept(t *testing.T) {
 	// A type that was kept would take some 200 bytes, and there were 144,000.
 	if after := heap(); after > before+4<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
+	}
+}
+
+// PF-D25, S11: 64 recursions without end at once, each with 50 ms: each ends by its stack or by the
+// time, and nothing of their stacks is kept.
+func TestRecursionsInParallel(t *testing.T) {
+	for _, name := range []string{"stack_recursion", "stack_frames", "cpu_recursion_exponential"} {
+		image, e := load(t, hostile.Named(name).Bytes()), engine.New(engine.Fresh{})
+		round := func() {
+			var wg sync.WaitGroup
+			for range 64 {
+				wg.Go(func() {
+					o := e.Run(context.Background(), image, invocation(50))
+					if o.Err == nil || o.Err.Code != abi.CodeStackLimit && o.Err.Code != abi.CodeDeadline {
+						t.Errorf("%s: %v", name, o.Err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		round()
+		before := heap()
+		for range 4 {
+			round()
+		}
+		if after := heap(); after > before+8<<20 {
+			t.Errorf("%s: the heap grew from %d to %d bytes", name, before, after)
+		}
 	}
 }

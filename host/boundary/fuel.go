@@ -74,9 +74,9 @@ func (inv *Invocation) Overflow() {
 func (inv *Invocation) Refund() {
 	if inv.phase == PhaseInitialize {
 		inv.settle()
-		inv.account() // its organisation burnt it all the same
-		inv.take(-inv.used.fuel)
-		inv.counted = 0
+		inv.account()                        // its organisation burnt it all the same
+		inv.take(inv.worked - inv.used.fuel) // what was before it is not its work
+		inv.counted = inv.worked
 	}
 }
 

@@ -232,6 +232,44 @@ func TestChildrenSpendTheFuelAboveThem(t *testing.T) {
 }
 
 // S18, PF-D4: whoever asks for fuel is told that the invocation has ended.
+// S10: what was done for an invocation before it was made is the first fuel it uses, is on its receipt, and
+// is neither refunded with an initialiser nor more than there is.
+func TestWorkBeforeIsFuel(t *testing.T) {
+	made := func(work, limit int64) *guest {
+		r := newRig(t, withFuel(limit))
+		r.inv = boundary.New(boundary.Spec{Authority: r.inv.Authority(), Work: work})
+		r.inv.Enter(boundary.PhaseInitialize)
+		return r.metered()
+	}
+	g := made(1000, 5000)
+	if !g.work(300) {
+		t.Fatal(g.inv.Over())
+	}
+	g.inv.Unmeter()
+	g.inv.Refund()
+	g.inv.Enter(boundary.PhaseRun)
+	g.inv.Meter(&g.fuel)
+	if !g.work(3900) || g.work(200) {
+		t.Errorf("1000 of 5000 were used before, and %v", g.inv.Over())
+	}
+	if o := g.done(); o.Receipt.Fuel != 5000 || abi.CodeOf(o.Err) != abi.CodeFuelExhausted {
+		t.Errorf("%d, %v", o.Receipt.Fuel, o.Err)
+	}
+	g = made(1<<50, 5000)
+	g.inv.Enter(boundary.PhaseRun)
+	if g.work(1) {
+		t.Error("it runs on fuel that was used before")
+	}
+	if o := g.done(); o.Receipt.Fuel != 5000 {
+		t.Errorf("%d of 5000", o.Receipt.Fuel)
+	}
+	parent := made(0, 5000)
+	child := boundary.New(boundary.Spec{Authority: parent.inv.Authority(), Work: 2000, Parent: parent.inv})
+	if parent.inv.Enter(boundary.PhaseRun); child == nil || !parent.work(2900) || parent.work(200) {
+		t.Errorf("a child's work of 2000 is not its parent's: %v", parent.inv.Over())
+	}
+}
+
 func TestFuelIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*rig) context.Context

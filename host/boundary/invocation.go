@@ -23,6 +23,9 @@ type Spec struct {
 	// Parent is the invocation that waits for this one, and whose budgets it spends too: by making
 	// children nobody gets more than they have. Nil for a caller's own. See [From].
 	Parent *Invocation
+	// Work is fuel for what was done for the invocation before it was made; it is the first that is
+	// used, as far as there is any.
+	Work int64
 	// Share pays for the processor: the guest waits for its turn, and in its parent's if it has one.
 	// Nil: it computes whenever it likes.
 	Share *share.Org
@@ -73,6 +76,7 @@ type Invocation struct {
 	gauge    Gauge // of the guest that runs; nil: none
 	slice    int64 // of fuel
 	counted  int64 // of the fuel used, what the share was told of
+	worked   int64 // of the fuel used, what was used before the invocation
 	turn     *share.Turn
 	payer    *share.Org // see Share
 	ownTurn  share.Turn
@@ -154,6 +158,10 @@ func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 		inv.payer = s.Parent.payer
 	} else {
 		inv.turn.Begin(s.Share)
+	}
+	if s.Work > 0 {
+		inv.worked = min(s.Work, inv.room())
+		inv.take(inv.worked)
 	}
 	return inv
 }

@@ -47,3 +47,42 @@ func (p *Pooled) Shrink(n int) {
 		}
 	}
 }
+
+// Stacks is how much stack the handles of idle instances have.
+func (p *Pooled) Stacks() (n int64) {
+	p.Tamper(func(api.Module, []api.MutableGlobal) {})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			for i := range s.stacks {
+				for _, k := range s.stacks[i].idle {
+					n += k.handles.bytes()
+				}
+			}
+		}
+	}
+	return n
+}
+
+// MaxStack is what a kept handle may have.
+const MaxStack = maxStack
+
+// RestoreFuel is what an organisation pays for an instance of which so much was written.
+func RestoreFuel(written uint64) int64 { return restoreFuel(written) }
+
+// MostLent is how often the idle instance that served most was lent.
+func (p *Pooled) MostLent() (most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tenants {
+		for _, s := range t.shelves {
+			for i := range s.stacks {
+				for _, k := range s.stacks[i].idle {
+					most = max(most, k.lent)
+				}
+			}
+		}
+	}
+	return most
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
 	"github.com/ecotone-dev/ecotone/host/meter"
+	"github.com/ecotone-dev/ecotone/host/share"
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
@@ -111,6 +112,7 @@ type invocation struct {
 	spec    func(*authority.Spec)
 	fetch   fetcher
 	current func() *abi.Error
+	share   *share.Org
 }
 
 func (i invocation) make() *boundary.Invocation {
@@ -137,6 +139,7 @@ func (i invocation) make() *boundary.Invocation {
 		Authority: authority.New(spec, i.current),
 		Input:     []byte(i.input),
 		Services:  services,
+		Share:     i.share,
 	})
 }
 

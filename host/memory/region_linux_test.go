@@ -107,6 +107,28 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// S12: scanning is held to what restoring relies on before it is used, and not used where it does something
+// else.
+func TestTheScanIsTested(t *testing.T) {
+	if s := theScanner(); s == nil {
+		if Method() != "dontneed" {
+			t.Errorf("no scanner, and the method is %s", Method())
+		}
+	} else if err := s.test(); err != nil || Method() != "pagemap-scan" {
+		t.Errorf("%v, %s", err, Method())
+	}
+	for _, path := range []string{"/dev/null", "/proc/self/maps", "/proc/1/pagemap"} {
+		other, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if (&scanner{other}).test() == nil && (path != "/proc/1/pagemap" || os.Getpid() != 1) {
+			t.Errorf("%s passes for this process's pages", path)
+		}
+		_ = unix.Close(other)
+	}
+}
+
 // The set of private pages stops growing, and past maxKept nothing is kept.
 func TestRestoreKeepsWhatIsWrittenOften(t *testing.T) {
 	if theScanner() == nil {

@@ -105,6 +105,33 @@ func shapes() []shape {
 			before: bytes.Repeat(w.Cat(w.LocalGet(0), w.I64Const(7), w.Op(0x82), w.GlobalGet(0), w.Op(w.OpI64ExtendI32), w.Op(0x7c), w.LocalSet(0)), 50),
 			after:  use(0),
 		},
+		{
+			name: "addresses", locals: bytes.Repeat([]byte{w.I32}, 60),
+			before: w.Cat(
+				many(60, func(i int) []byte {
+					return w.Cat(w.GlobalGet(0), w.I32Const(int32(i)), w.Op(0x71), w.LocalSet(uint32(i)))
+				}), // and
+				bytes.Repeat(many(60, func(i int) []byte {
+					return w.Cat(w.LocalGet(uint32(i)), w.LocalGet(uint32((i+1)%60)), w.Load32(4), w.Store32(8))
+				}), 3)),
+		},
+		{
+			name: "loops", locals: i64s(30),
+			before: w.Cat(many(30, keep), many(12, func(int) []byte { return w.Op(0x03, w.BlockVoid) }), many(30, keep),
+				many(12, func(i int) []byte {
+					return w.Cat(w.LocalGet(uint32(i)), w.LocalGet(uint32(i+1)), w.Op(0x7c), w.LocalSet(uint32(i+2)),
+						w.GlobalGet(0), w.Op(0x45), w.BrIf(0), w.Op(w.OpEnd))
+				})),
+			after: many(30, use),
+		},
+		{
+			name: "choices", locals: i64s(20),
+			before: w.Cat(many(20, keep), many(30, func(i int) []byte {
+				return w.Cat(w.GlobalGet(0), w.Op(0x04, w.I64), w.LocalGet(uint32(i%20)), w.Op(w.OpElse), w.LocalGet(uint32((i+7)%20)), w.I64Const(3),
+					w.Op(0x7c), w.Op(w.OpEnd), w.LocalSet(uint32((i+3)%20)))
+			})),
+			after: many(20, use),
+		},
 		{name: "fills", before: bytes.Repeat(w.Cat(w.I32Const(0), w.I32Const(0), w.I32Const(9), w.Op(0xfc, 11, 0)), 50)},
 		{name: "indirect calls", before: bytes.Repeat(w.Cat(w.I32Const(1), w.CallIndirect(0, 0)), 50)},
 	}
