@@ -65,6 +65,8 @@ const (
 	CodePreconditionFailed  Code = "PRECONDITION_FAILED"
 	CodeIdempotencyUnbuilt  Code = "IDEMPOTENCY_UNSUPPORTED"
 	CodeQuotaExceeded       Code = "QUOTA_EXCEEDED"
+	CodeRateExceeded        Code = "RATE_LIMIT_EXCEEDED"
+	CodeRateUnavailable     Code = "RATE_LIMITER_UNAVAILABLE"
 	CodeOverloaded          Code = "OVERLOADED"
 	CodeNotReady            Code = "NOT_READY"
 	CodeDraining            Code = "DRAINING"
@@ -204,6 +206,8 @@ var codeTable = []CodeInfo{
 	{CodePreconditionFailed, KindVersionMismatch, 412, 0, "The object changed since the version named by If-Match."},
 	{CodeIdempotencyUnbuilt, KindInvalidArgument, 400, 0, "Idempotency-Key is not supported yet and is refused rather than ignored."},
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
+	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},
+	{CodeRateUnavailable, KindNotReady, 503, EUNAVAIL, "The rate limiter cannot answer, so nothing runs."},
 	{CodeOverloaded, KindNotReady, 503, 0, "All places to run and to wait are taken."},
 	{CodeNotReady, KindNotReady, 503, EUNAVAIL, "A part that is needed is not ready."},
 	{CodeDraining, KindNotReady, 503, 0, "The server is shutting down and takes no new work."},

@@ -17,6 +17,7 @@ type Error struct {
 	Hint    string // public; what to do about it
 	Cause   error  // private
 	Pointer string // JSON pointer or field name the error is about, if any
+	Retry   int64  // seconds after which it makes sense to try again; 0: nothing is known
 }
 
 // Errorf makes an [Error] with a public message. The operand of %w, and ": " before it,
@@ -60,6 +61,9 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // WithHint returns a copy of e that carries a hint.
 func (e *Error) WithHint(hint string) *Error { c := *e; c.Hint = hint; return &c }
+
+// After returns a copy of e that says in how many seconds to try again.
+func (e *Error) After(seconds int64) *Error { c := *e; c.Retry = seconds; return &c }
 
 // At returns a copy of e that names the field or JSON pointer it is about.
 func (e *Error) At(pointer string) *Error { c := *e; c.Pointer = pointer; return &c }

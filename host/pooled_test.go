@@ -2,9 +2,11 @@ package host_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/admission"
@@ -68,6 +70,51 @@ func TestGoGuestFromAnImage(t *testing.T) {
 	// Images are remade by time only, and this took less than a few of them.
 	if s := r.pool.Stats(); s.Frozen < 2 || s.Frozen > 20 || s.Made > 30 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// S13: what a Go guest's runtime drew of randomness, and the order in which it ranges over maps, differ between
+// two organisations, and between an image and the one it is remade as, though the module is the same and
+// its author accepts that an image's invocations share them.
+func TestSeedsOfImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a WebAssembly module with the Go toolchain")
+	}
+	module := buildGo(t, "./testdata/greet", abi.FreezeSeeded, "seeds", "order")
+	for _, c := range []struct {
+		name string
+		life time.Duration
+		orgs []string
+	}{
+		{"organisations", time.Hour, []string{"acme", "other", "third"}},
+		{"remade", time.Nanosecond, []string{"acme", "acme", "acme"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pool := engine.NewPooled(engine.PoolOptions{Verify: true, SeedLife: c.life})
+			t.Cleanup(pool.Close) // after the host, whose cleanup comes first
+			r := newRigOf(t, 0, pool)
+			digest := r.admit(module)
+			seen := map[string]string{}
+			for n, org := range c.orgs {
+				for _, export := range []string{"seeds", "order"} {
+					var drawn []string
+					if o := r.run(org, digest, export, `{}`); json.Unmarshal(o.Output, &drawn) != nil {
+						t.Fatal(o.Cause)
+					}
+					for i, what := range drawn[:2] {
+						// 100 numbers in one order of many, 64 random bits: equal by chance never happens.
+						here := fmt.Sprintf("%s %d of invocation %d of %s", export, i, n, org)
+						if before, known := seen[what]; known {
+							t.Errorf("%s is that of %s", here, before)
+						}
+						seen[what] = here
+					}
+				}
+			}
+			if s := pool.Stats(); s.Frozen < 3 {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }
 

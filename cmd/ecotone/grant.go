@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,6 +23,8 @@ type GrantCreateCmd struct {
 	Environment string        `arg:"" help:"Where: an environment's slug."`
 	Glob        []string      `help:"Paths and keys it is limited to, as reports/**; may be repeated." placeholder:"GLOB"`
 	Expires     time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
+	Rate        int64         `help:"Invocations an hour, over all who use it." placeholder:"N"`
+	Obligation  []string      `help:"What comes with it, as JSON; may be repeated." placeholder:"JSON" sep:"none"`
 }
 
 // Run gives one grant.
@@ -32,6 +35,19 @@ func (c *GrantCreateCmd) Run(e *Env) error {
 	}
 	if t := expiry(c.Expires); t != nil {
 		in["expires"] = t
+	}
+	if c.Rate != 0 {
+		in["rate"] = map[string]int64{"perHour": c.Rate}
+	}
+	var obligations []json.RawMessage
+	for _, o := range c.Obligation {
+		if !json.Valid([]byte(o)) {
+			return usagef("an obligation is a JSON object, as {\"kind\":\"audit\"}")
+		}
+		obligations = append(obligations, json.RawMessage(o))
+	}
+	if obligations != nil {
+		in["obligations"] = obligations
 	}
 	return e.send(http.MethodPost, "/v1/grants", in)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/host/share"
 )
@@ -22,6 +23,8 @@ type ServeCmd struct {
 	EgressLoopback  bool          `help:"Let endpoints that say so reach loopback addresses."`
 	KeyFile         string        `help:"File of the master key, 32 bytes; by default DIR/keys/master." type:"path"`
 	AuditDurability string        `help:"What an audited event survives: power (the loss of it), or process (the end of the process, kill -9 included; cheaper)." enum:"power,process" default:"power" env:"ECOTONE_AUDIT_DURABILITY"`
+	SubjectRate     int64         `help:"Invocations an hour of one subject, in organisations made from now on; see ecotone rate." default:"600"`
+	ClientRate      int64         `help:"Invocations an hour of one client, in organisations made from now on." default:"6000"`
 	MemoryBudget    Size          `help:"Memory for modules kept loaded and instances kept ready, as 2GiB; by default a quarter of the machine's. Running guests take what their limits allow on top." placeholder:"SIZE" env:"ECOTONE_MEMORY_BUDGET"`
 	DrainTimeout    time.Duration `help:"How long running invocations may go on after SIGTERM." default:"10s"`
 
@@ -44,7 +47,8 @@ func (c *ServeCmd) Run(e *Env) error {
 	}
 	s, err := server.Open(e.ctx, server.Options{
 		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
-		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget), DrainTimeout: c.DrainTimeout, Weights: c.OrgWeight, Log: e.logger(),
+		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
+		SubjectRate: rate.Limit(c.SubjectRate), ClientRate: rate.Limit(c.ClientRate), DrainTimeout: c.DrainTimeout, Weights: c.OrgWeight, Log: e.logger(),
 	})
 	if err != nil {
 		return err

@@ -264,11 +264,11 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, pattern string, 
 	}
 	d := problem.From(err, id)
 	h := w.Header()
-	switch d.Status {
-	case http.StatusUnauthorized:
+	if d.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		h.Set("Retry-After", "1")
+	}
+	if d.Retry > 0 {
+		h.Set("Retry-After", strconv.FormatInt(d.Retry, 10))
 	}
 	h.Set("Content-Type", problem.ContentType)
 	h.Set("Cache-Control", "no-store")

@@ -54,6 +54,8 @@ func init() {
 		{method: http.MethodPost, path: "/v1/orgs", op: policy.OpOrgCreate, body: bodyJSON, summary: "Make an organisation", handle: (*Server).createOrg},
 		{method: http.MethodGet, path: "/v1/orgs/{org}/overrides", op: policy.OpRead, query: paging, summary: "List an organisation's ceilings", handle: (*Server).listOverrides},
 		{method: http.MethodPut, path: "/v1/orgs/{org}/overrides/{slug}", op: policy.OpOverride, body: bodyJSON, summary: "Tighten a built-in environment for an organisation", handle: (*Server).putOverride},
+		{method: http.MethodGet, path: "/v1/orgs/{org}/rates", op: policy.OpRead, summary: "Show how often an organisation's subjects and clients may invoke", handle: (*Server).getRates},
+		{method: http.MethodPut, path: "/v1/orgs/{org}/rates", op: policy.OpRates, body: bodyJSON, summary: "Set how often an organisation's subjects and clients may invoke", handle: (*Server).putRates},
 
 		{method: http.MethodGet, path: "/v1/environments", op: policy.OpRead, query: append([]string{"builtin"}, paging...), summary: "List environments", handle: (*Server).listEnvironments},
 		{method: http.MethodPost, path: "/v1/environments", op: policy.OpLimits, body: bodyJSON, summary: "Refused: the built-in set is closed", handle: (*Server).createEnvironment},

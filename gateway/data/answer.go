@@ -51,8 +51,8 @@ func (s *Server) problem(ctx *fasthttp.RequestCtx, d problem.Document) {
 	if d.Status == fasthttp.StatusUnauthorized {
 		ctx.Response.Header.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
 	}
-	if d.Status == fasthttp.StatusServiceUnavailable || d.Status == fasthttp.StatusTooManyRequests {
-		ctx.Response.Header.Set("Retry-After", "1")
+	if d.Retry > 0 {
+		ctx.Response.Header.Set("Retry-After", strconv.FormatInt(d.Retry, 10))
 	}
 	s.write(ctx, d.Status, problem.ContentType, d.Encode())
 }

@@ -49,6 +49,14 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		Deadline:   earliest(t.Deadline, f.Now.Add(time.Duration(env.Limits.Get(abi.LimitWall))*time.Millisecond)),
 		Generation: d.Generation, Grants: d.Grants(),
 	}
+	asks := d.Obligations()
+	if asks.Duration > 0 {
+		spec.Deadline = earliest(spec.Deadline, f.Now.Add(asks.Duration))
+	}
+	if asks.Clearance.Valid() {
+		spec.Clearance = abi.Meet(spec.Clearance, asks.Clearance)
+	}
+	spec.Egress = asks.Egress
 	globs := []string{grant.Everything}
 	var expires time.Time
 	for _, g := range d.grants {
@@ -68,6 +76,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		spec.Clearance = abi.Meet(spec.Clearance, p.Clearance)
 		spec.Limits = spec.Limits.Tighten(p.Limits)
 		spec.Deadline = earliest(spec.Deadline, p.Deadline)
+		spec.Egress = slices.Concat(spec.Egress, p.Egress)
 		if len(p.Globs) > 0 {
 			globs = grant.MeetGlobs(globs, p.Globs)
 		}

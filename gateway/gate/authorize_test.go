@@ -166,7 +166,7 @@ func TestAuthorityEndsOtherwise(t *testing.T) {
 	ptm.Stands = func() *abi.Error { return parentStop }
 	parent := Authorize(s, &pf, &pd, ptm)
 	cf := pf.Child(parent, abi.Public, callee, noon)
-	cf.Reach, cf.Schema = abi.ReachOwner, Satisfied
+	cf.Reach, cf.Rate, cf.Schema = abi.ReachOwner, Within, Satisfied
 	cd := Decide(s, &cf)
 	a := Authorize(s, &cf, &cd, tm)
 	if err := a.Current(); err != nil {
@@ -328,7 +328,7 @@ func TestChildInherits(t *testing.T) {
 	}
 	for _, label := range abi.Classifications() {
 		cf := pf.Child(parent, label, callee, noon)
-		cf.Reach, cf.Schema = abi.ReachOwner, Satisfied
+		cf.Reach, cf.Rate, cf.Schema = abi.ReachOwner, Within, Satisfied
 		cd := Decide(s, &cf)
 		c := Authorize(s, &cf, &cd, terms(latest)).Spec()
 		if c.Start != label || c.Parent != "inv" || !slices.Equal(c.Chain, []abi.CapabilityRef{caller}) || !c.Deadline.Equal(tm.Deadline) {
@@ -339,8 +339,47 @@ func TestChildInherits(t *testing.T) {
 		}
 	}
 	cf := pf.Child(parent, 0, callee, noon)
-	cf.Reach, cf.Schema, cf.Clearance = abi.ReachOwner, Satisfied, abi.Secret
+	cf.Reach, cf.Rate, cf.Schema, cf.Clearance = abi.ReachOwner, Within, Satisfied, abi.Secret
 	if d := Decide(s, &cf); d.Code != abi.CodeClassificationCeiling { // an unlabelled parent is regulated
 		t.Errorf("%q", d.Code)
+	}
+}
+
+// X44, X45, S4: obligations of the install grant and of every grant used narrow the authority, and a child
+// has its parent's besides its own. Where grants are waived so are they.
+func TestObligationsNarrow(t *testing.T) {
+	w := full()
+	s := w.snapshot()
+	oblige := func(who abi.Subject, c abi.CapabilityRef, list ...grant.Obligation) {
+		for _, g := range s.Orgs.At(w.org).Grants.At(Holder{who, c}) {
+			g.Obligations = list
+			if err := g.Compile(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	oblige(user, caller, grant.Obligation{Kind: grant.ObligeDuration, Seconds: 2}, grant.Obligation{Kind: grant.ObligeEgress, Allow: []string{"https://a.test/**"}})
+	oblige(relay, callee, grant.Obligation{Kind: grant.ObligeEgress, Allow: []string{"https://b.test/**"}})
+	oblige(user, callee, grant.Obligation{Kind: grant.ObligeClassification, Classification: abi.Internal})
+	s.Orgs.At(w.org).Biomes.At("relay").Installed.Asks.Clearance = abi.Secret
+
+	f := w.facts(ref("project"), caller, abi.ReachOwner)
+	d := Decide(s, &f)
+	a := Authorize(s, &f, &d, terms(func() *Snapshot { return s }))
+	spec := a.Spec()
+	if !spec.Deadline.Equal(noon.Add(2*time.Second)) || spec.Clearance != abi.Secret || len(spec.Egress) != 1 {
+		t.Errorf("deadline %v, clearance %v, %d lists", spec.Deadline, spec.Clearance, len(spec.Egress))
+	}
+	c := f.Child(a, abi.Public, callee, noon.Add(time.Second))
+	c.Reach, c.Rate, c.Schema = abi.ReachOwner, Within, Satisfied
+	cd := Decide(s, &c)
+	child := Authorize(s, &c, &cd, terms(func() *Snapshot { return s })).Spec()
+	if !child.Deadline.Equal(spec.Deadline) || child.Clearance != abi.Internal || len(child.Egress) != 2 {
+		t.Errorf("child: deadline %v, clearance %v, %d lists", child.Deadline, child.Clearance, len(child.Egress))
+	}
+	dev := w.facts(ref("trusted-dev"), caller, abi.ReachOwner)
+	d = Decide(s, &dev)
+	if got := Authorize(s, &dev, &d, terms(func() *Snapshot { return s })).Spec(); got.Clearance != abi.Regulated || len(got.Egress) != 0 {
+		t.Errorf("trusted-dev: clearance %v, %d lists", got.Clearance, len(got.Egress))
 	}
 }

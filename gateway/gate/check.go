@@ -13,8 +13,8 @@ import (
 // CheckID numbers the checks in the order in which the first failure names the code.
 type CheckID int
 
-// The checks. What an environment of an organisation's own allows and how often a grant may be
-// used will stand between classification and schema.
+// The checks. What an environment of an organisation's own allows will stand between
+// classification and rate.
 const (
 	CheckEnvironment    CheckID = iota // the environment can be used here at all
 	CheckLifecycle                     // the capability exists and is not disabled
@@ -26,6 +26,7 @@ const (
 	CheckUserGrant                     // agents: the user holds one as well
 	CheckReach                         // the declared reach is within every ceiling
 	CheckClassification                // the starting label is within every ceiling
+	CheckRate                          // no ceiling on how often is used up
 	CheckSchema                        // the input satisfies the schema
 	CheckApproval                      // no approval is needed that nobody can give
 	NumChecks           = int(iota)
@@ -50,6 +51,7 @@ var checks = [NumChecks]Check{
 	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", judgeUserGrant},
 	CheckReach:          {"reach", abi.CodeReachCeiling, "switch-environment", judgeReach},
 	CheckClassification: {"classification", abi.CodeClassificationCeiling, "use-less-sensitive-data", judgeClassification},
+	CheckRate:           {"rate", abi.CodeRateExceeded, "wait", judgeRate},
 	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", judgeSchema},
 	CheckApproval:       {"approval", abi.CodeApprovalUnbuilt, "use-another-capability", judgeApproval},
 }
@@ -201,6 +203,23 @@ func judgeReach(v view) Result {
 }
 
 func judgeClassification(v view) Result { return pass(v.start <= v.ceiling) }
+
+// judgeRate comes before the input is judged: judging it is work, too.
+func judgeRate(v view) Result {
+	switch {
+	case v.desc == nil:
+		return notReached
+	case v.env.Waives:
+		return waived
+	case v.f.Rate == Within:
+		return passed
+	case v.f.Rate == Uncounted:
+		return Result{State: Pending}
+	case v.f.Rate == Uncountable:
+		return Result{State: Failed, Code: abi.CodeRateUnavailable}
+	}
+	return failed
+}
 
 func judgeSchema(v view) Result {
 	switch {

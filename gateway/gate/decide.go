@@ -26,15 +26,16 @@ func Decide(s *Snapshot, f *Facts) Decision {
 		d.Code = checks[CheckGrant].Code
 		return d
 	}
-	pending := false
+	var pending CheckID
 	for i := int(CheckLifecycle); i < NumChecks; i++ {
 		r := v.judge(CheckID(i))
 		d.Checks[i] = r
 		switch {
+		case r.State == Pending && d.Code == "" && pending == 0:
+			pending = CheckID(i)
 		case r.State == Pending:
-			pending = d.Code == ""
 		case r.State != Failed && r.State != NotReached:
-		case d.Code == "" && !pending: // what comes after a check that is pending cannot be the first failure yet
+		case d.Code == "" && pending == 0: // what comes after a check that is pending cannot be the first failure yet
 			d.Code = r.Code
 			if d.Code == "" {
 				d.Code = checks[i].Code
@@ -44,8 +45,8 @@ func Decide(s *Snapshot, f *Facts) Decision {
 	d.found(v)
 	switch {
 	case d.Code != "":
-	case pending:
-		d.Pending, d.Code = true, checks[CheckSchema].Code
+	case pending != 0:
+		d.Pending, d.Code = pending, checks[pending].Code
 	default:
 		d.Verdict, d.served = Allow, v.served
 	}

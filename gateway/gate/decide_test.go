@@ -9,6 +9,8 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 )
 
 func wantCode(t *testing.T, d Decision, want abi.Code) {
@@ -233,7 +235,7 @@ func TestOrderOfChecks(t *testing.T) {
 	w.callerCalls = true
 	env := ref("project")
 	f := w.child(t, env, abi.ReachIntegration, abi.ReachPlatform, abi.Public)
-	f.Subject, f.Schema, f.Declared = user, Violated, abi.Secret
+	f.Subject, f.Rate, f.Schema, f.Declared = user, Exceeded, Violated, abi.Secret
 
 	w.calleeDisabled, w.callerCalls, w.calleeApproval = true, false, true
 	w.calleeInstalled = []abi.EnvironmentRef{ref("org")}
@@ -255,6 +257,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{CheckGrant, abi.CodeMissingGrant, func() { w.grants[grantKey{user, callee, env}] = []string{"**"} }},
 		{CheckReach, abi.CodeReachCeiling, func() { f.Reach = abi.ReachOwner }},
 		{CheckClassification, abi.CodeClassificationCeiling, func() { f.Declared = abi.Internal }},
+		{CheckRate, abi.CodeRateExceeded, func() { f.Rate = Within }},
 		{CheckSchema, abi.CodeInputSchema, func() { f.Schema = Satisfied }},
 		{CheckApproval, abi.CodeApprovalUnbuilt, func() { w.calleeApproval = false }},
 	} {
@@ -282,7 +285,7 @@ func TestTableOrder(t *testing.T) {
 	}
 	want := []string{
 		"environment", "lifecycle", "install", "calls", "environment-admitted", "caller-grant", "grant", "user-grant",
-		"reach", "classification", "schema", "approval",
+		"reach", "classification", "rate", "schema", "approval",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -397,12 +400,12 @@ func TestSchemaComesLazily(t *testing.T) {
 	f := w.facts(ref("project"), callee, abi.ReachOwner)
 	f.Schema = Unjudged
 	d := decide(w, f)
-	if !d.Pending || d.Verdict != Deny || d.Code != abi.CodeInputSchema {
+	if d.Pending != CheckSchema || d.Verdict != Deny || d.Code != abi.CodeInputSchema {
 		t.Errorf("%+v", d)
 	}
 	// An approval comes after the input: whether it is needed does not spare judging the input.
 	w.calleeApproval = true
-	if d := decide(w, f); !d.Pending || d.Verdict != Deny || d.Checks[CheckApproval].State != Failed {
+	if d := decide(w, f); d.Pending != CheckSchema || d.Verdict != Deny || d.Checks[CheckApproval].State != Failed {
 		t.Errorf("%+v", d)
 	}
 	f.Schema = Violated
@@ -411,8 +414,73 @@ func TestSchemaComesLazily(t *testing.T) {
 	wantCode(t, decide(w, f), abi.CodeApprovalUnbuilt)
 	f.Schema, w.calleeApproval = Unjudged, false
 	delete(w.grants, grantKey{user, callee, ref("project")})
-	if d := decide(w, f); d.Pending || d.Code != abi.CodeMissingGrant {
-		t.Errorf("pending %v, %s", d.Pending, d.Code)
+	if d := decide(w, f); d.Pending != 0 || d.Code != abi.CodeMissingGrant {
+		t.Errorf("pending %d, %s", d.Pending, d.Code)
+	}
+}
+
+// X40, X41: the limiter is asked when everything before it has passed, and only then; what it says, or
+// that it says nothing, is final; the input is judged after it.
+func TestRateComesLazily(t *testing.T) {
+	w := full()
+	f := w.facts(ref("project"), callee, abi.ReachOwner)
+	f.Rate, f.Schema = Uncounted, Unjudged
+	if d := decide(w, f); d.Pending != CheckRate || d.Verdict != Deny || d.Code != abi.CodeRateExceeded {
+		t.Errorf("%+v", d)
+	}
+	for rate, code := range map[Rate]abi.Code{Exceeded: abi.CodeRateExceeded, Uncountable: abi.CodeRateUnavailable, Uncountable + 1: abi.CodeRateExceeded} {
+		f.Rate = rate
+		if d := decide(w, f); d.Pending != 0 || d.Code != code || d.Verdict != Deny {
+			t.Errorf("%d: %+v", rate, d)
+		}
+	}
+	f.Rate = Within
+	if d := decide(w, f); d.Pending != CheckSchema {
+		t.Errorf("%+v", d)
+	}
+	f.Rate, f.Environment, f.Dev = Exceeded, ref("trusted-dev"), true
+	if d := decide(w, f); d.Checks[CheckRate].State != Waived {
+		t.Errorf("trusted-dev counts: %+v", d.Checks[CheckRate])
+	}
+	f = w.facts(ref("project"), callee, abi.ReachOwner)
+	f.Rate = Uncounted
+	delete(w.grants, grantKey{user, callee, ref("project")})
+	if d := decide(w, f); d.Pending != 0 || d.Code != abi.CodeMissingGrant {
+		t.Errorf("pending %d, %s", d.Pending, d.Code)
+	}
+}
+
+// X40: an invocation counts for its subject, its client and each limited grant it uses, and a child
+// for the same subject and client.
+func TestBuckets(t *testing.T) {
+	w := full()
+	s := w.snapshot()
+	s.Orgs.At(w.org).Rates = Rates{Subject: 5, Client: 50}
+	limited := &grant.Grant{ID: "limited", Rate: &grant.Rate{PerHour: 3}}
+	f := w.facts(ref("project"), callee, abi.ReachOwner)
+	f.Client = "ops"
+	d := Decide(s, &f)
+	d.grants[grantOfSubject] = limited
+	want := []rate.Ask{
+		{Key: rate.Key{Kind: rate.Subject, Org: w.org, Client: "ops", ID: string(user)}, Limit: 5},
+		{Key: rate.Key{Kind: rate.Client, Org: w.org, Client: "ops"}, Limit: 50},
+		{Key: rate.Key{Kind: rate.Grant, Org: w.org, ID: "limited"}, Limit: 3},
+	}
+	if diff := cmp.Diff(want, Buckets(nil, s, &f, &d)); diff != "" {
+		t.Error(diff)
+	}
+	child := f.Child(invoke(t, w, w.facts(ref("project"), caller, abi.ReachOwner)), abi.Public, callee, noon)
+	if diff := cmp.Diff(want[:2], Buckets(nil, s, &child, &Decision{})); diff != "" {
+		t.Error(diff)
+	}
+	if child.Rate != Uncounted {
+		t.Error("a child is not counted")
+	}
+	f.Org = "nobody"
+	for _, a := range Buckets(nil, s, &f, &Decision{}) {
+		if a.Limit.Valid() {
+			t.Errorf("an organisation that is not there has the ceiling %d", a.Limit)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ const (
 	Waived                     // trusted-dev does not ask
 	Deferred                   // the catalogue could not answer, and the environment refines (X13)
 	NotApplicable              // of children or agents only
-	Pending                    // the input was not judged yet
+	Pending                    // the fact it judges is not known yet
 )
 
 var stateNames = [...]string{"not-reached", "failed", "passed", "waived", "deferred", "not-applicable", "pending"}
@@ -55,9 +55,9 @@ type Result struct {
 type Decision struct {
 	Verdict Verdict
 	Code    abi.Code // of the first failed check in table order; "" when allowed
-	// Pending is set when nothing failed and the input has not been judged: judge it, set
-	// [Facts.Schema] and decide again. Until then the verdict is Deny.
-	Pending bool
+	// Pending is [CheckRate] or [CheckSchema] when nothing before it failed and the fact it
+	// judges is not known: find it out and decide again. Until then the verdict is Deny. Otherwise 0.
+	Pending CheckID
 	Checks  [NumChecks]Result
 
 	ReachDeferred bool // the declared reach was not judged; the audit row says so
@@ -91,6 +91,21 @@ func (d *Decision) Grants() []string {
 	for _, g := range d.grants {
 		if g != nil {
 			out = append(out, g.ID)
+		}
+	}
+	return out
+}
+
+// Obligations is what comes with the rights that were used: of the install grant and of each grant. Where
+// those are waived, nothing.
+func (d *Decision) Obligations() grant.Obligations {
+	var out grant.Obligations
+	if d.served != nil && d.Checks[CheckInstall].State == Passed {
+		out = d.served.Asks
+	}
+	for _, g := range d.grants {
+		if g != nil {
+			out = out.With(g.Asks())
 		}
 	}
 	return out

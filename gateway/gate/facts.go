@@ -20,7 +20,8 @@ type Facts struct {
 	Subject     abi.Subject
 	User        abi.Subject // the user an agent acts for
 	Environment abi.EnvironmentRef
-	Dev         bool // the session was opened for trusted-dev
+	Dev         bool   // the session was opened for trusted-dev
+	Client      string // the principal that opened the session
 	Clearance   abi.Classification
 	Mark        abi.Classification
 
@@ -32,12 +33,24 @@ type Facts struct {
 	// Invalid when the catalogue cannot say.
 	Reach abi.Reach
 
-	// Schema is judged last, by the caller of [Decide], when everything before it passed.
+	// Rate and Schema are found out by the caller of [Decide], each when everything before it
+	// passed: an invocation that is refused anyway uses nothing up.
+	Rate   Rate
 	Schema Schema
 
 	// Parent is set for an invocation made by capability_invoke.
 	Parent *Parent
 }
+
+// Rate is what the limiter said, asked about [Buckets].
+type Rate uint8
+
+const (
+	Uncounted Rate = iota // it was not asked yet
+	Within
+	Exceeded
+	Uncountable // it cannot answer (X41)
+)
 
 // Schema is what is known of the input.
 type Schema uint8
@@ -58,7 +71,7 @@ type Parent struct {
 func FactsOf(s *session.Session, ref abi.CapabilityRef, now time.Time) Facts {
 	return Facts{
 		Now: now, Org: s.Org, Session: s.ID, Space: s.Space, Workspace: s.Workspace, Subject: s.Subject, User: s.User,
-		Environment: s.Environment, Dev: s.Dev, Clearance: s.Clearance, Mark: s.Mark, Capability: ref,
+		Environment: s.Environment, Dev: s.Dev, Client: s.OpenedBy, Clearance: s.Clearance, Mark: s.Mark, Capability: ref,
 	}
 }
 
@@ -67,7 +80,7 @@ func FactsOf(s *session.Session, ref abi.CapabilityRef, now time.Time) Facts {
 func (f *Facts) Child(a *authority.Authority, label abi.Classification, ref abi.CapabilityRef, now time.Time) Facts {
 	c := *f
 	c.Now, c.Capability = now, ref
-	c.Declared, c.Reach, c.Schema = 0, 0, Unjudged
+	c.Declared, c.Reach, c.Rate, c.Schema = 0, 0, Uncounted, Unjudged
 	c.Parent = &Parent{Authority: a, Label: label}
 	return c
 }

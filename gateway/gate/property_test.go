@@ -213,7 +213,7 @@ func TestChildIsPartOfParent(t *testing.T) {
 		latest := func() *Snapshot { return s }
 		parent := Authorize(s, &pf, &pd, terms(latest))
 		cf := pf.Child(parent, drawLabel(t, "parent's label"), callee, noon)
-		cf.Reach, cf.Schema = abi.Reach(rapid.IntRange(0, 3).Draw(t, "callee reach")), Satisfied
+		cf.Reach, cf.Rate, cf.Schema = abi.Reach(rapid.IntRange(0, 3).Draw(t, "callee reach")), Within, Satisfied
 		cd := Decide(s, &cf)
 		if cd.Verdict != Allow {
 			return

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
 	"github.com/ecotone-dev/ecotone/gateway/trie"
 	"github.com/ecotone-dev/ecotone/host/egress"
@@ -27,6 +28,7 @@ type Snapshot struct {
 type Org struct {
 	ID         string
 	Generation uint64 // number of the last change to this organisation
+	Rates      Rates
 	Spaces     trie.Map[string, space.Effective]
 	Overrides  trie.Map[abi.EnvironmentRef, *environment.Override]
 	Biomes     trie.Map[string, *Biome]
@@ -53,8 +55,9 @@ type Admission struct {
 	Digest       string
 	Environments []abi.EnvironmentRef
 	Capabilities map[abi.CapabilityRef]*abi.Descriptor
-	Kept         Kept // by the install grant: what counts
-	Declared     Kept // by the manifest: what counts where install and grants are waived
+	Kept         Kept              // by the install grant: what counts
+	Declared     Kept              // by the manifest: what counts where install and grants are waived
+	Asks         grant.Obligations // of every invocation that the install grant admits
 }
 
 // Kept is what a biome may call and use.

@@ -141,7 +141,7 @@ func versions(digest string, d *abi.Descriptor, envs []abi.EnvironmentRef, kept,
 func (w world) facts(env abi.EnvironmentRef, c abi.CapabilityRef, reach abi.Reach) Facts {
 	return Facts{
 		Now: noon, Org: w.org, Session: "s", Space: "main", Subject: user, Environment: env, Dev: env == ref(environment.TrustedDev),
-		Clearance: abi.Regulated, Mark: abi.Public, Capability: c, Reach: reach, Schema: Satisfied,
+		Clearance: abi.Regulated, Mark: abi.Public, Capability: c, Reach: reach, Rate: Within, Schema: Satisfied,
 	}
 }
 
@@ -174,6 +174,6 @@ func (w world) child(t testing.TB, env abi.EnvironmentRef, callerReach, calleeRe
 	t.Helper()
 	p := w.facts(env, caller, callerReach)
 	c := p.Child(invoke(t, w, p), label, callee, noon)
-	c.Reach, c.Schema = calleeReach, Satisfied
+	c.Reach, c.Rate, c.Schema = calleeReach, Within, Satisfied
 	return c
 }

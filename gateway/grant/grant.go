@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/host/egress"
 )
 
@@ -23,9 +24,35 @@ type Grant struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
 	Expires     *time.Time         `json:"expires,omitempty"`
+	Rate        *Rate              `json:"rate,omitempty"` // nil: no ceiling beside the subject's and the client's
+	Obligations []Obligation       `json:"obligations,omitempty"`
 	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
 	CreatedBy   string             `json:"createdBy"`
 	CreatedAt   time.Time          `json:"createdAt"`
+
+	asked Obligations
+}
+
+// Compile makes the grant's obligations ready to be asked for.
+func (g *Grant) Compile() (err error) {
+	g.asked, err = CompileObligations(g.Obligations)
+	return err
+}
+
+// Asks is what the grant asks for besides the right it gives. Nothing, before it was compiled.
+func (g *Grant) Asks() Obligations { return g.asked }
+
+// Rate is how often a grant may be used, over all who use it.
+type Rate struct {
+	PerHour rate.Limit `json:"perHour"`
+}
+
+// Check refuses what would not be a ceiling.
+func (r *Rate) Check() *abi.Error {
+	if r != nil && !r.PerHour.Valid() {
+		return abi.Errorf(abi.CodeUnsupportedRule, "a ceiling is from 1 to %d an hour", rate.MaxPerHour).At("/rate/perHour")
+	}
+	return nil
 }
 
 // Revocation ends a grant, an environment grant or an install grant. It is a record of its own, so
@@ -62,7 +89,8 @@ type Install struct {
 	Calls        []abi.CapabilityRef  `json:"calls"`
 	Endpoints    []string             `json:"endpoints"`
 	Secrets      []string             `json:"secrets"`
-	Grants       []string             `json:"grants"` // made for biome:<id> with it
+	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
+	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
 	Revision     uint64               `json:"revision"`
 	CreatedBy    string               `json:"createdBy"`

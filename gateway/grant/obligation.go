@@ -59,7 +59,7 @@ var obligationKinds = map[ObligationKind]struct {
 // Obligations is what a list of obligations comes to, compiled. The zero value asks for nothing.
 type Obligations struct {
 	Duration  time.Duration      // an invocation lasts no longer; 0: no bound of its own
-	Clearance abi.Classification // the answer is no more sensitive; invalid: no bound of its own
+	Clearance abi.Classification `json:",omitzero"` // the answer is no more sensitive; invalid: no bound of its own
 	Egress    []*egress.List     // a request has to pass all of them
 }
 

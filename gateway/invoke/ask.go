@@ -42,12 +42,15 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	if refused != nil {
 		return p.refuse(ctx, s, &r, refused)
 	}
-	c := &attempt{p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t, snapshot: p.o.Policy.Snapshot()}
+	c := &attempt{p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t, snapshot: p.o.Policy.Snapshot(), asks: true}
+	if refused := p.countQuestion(ctx, c.snapshot, s); refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
 	if refused := c.checkInputSize(); refused != nil {
 		return p.refuse(ctx, s, &r, refused)
 	}
-	denial := c.decide()
+	denial := c.decide(ctx)
 	e := Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
@@ -178,7 +181,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 		}
 		for ref := range o.Routes.All() {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
-			f.Schema = gate.Satisfied
+			f.Rate, f.Schema = gate.Within, gate.Satisfied // listing uses nothing up
 			if d := gate.Decide(snapshot, f); d.Verdict == gate.Allow && d.Owner == org {
 				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor})
 			}

@@ -36,7 +36,7 @@ func (ch children) InvokeChild(ctx context.Context, s boundary.Scope, ref abi.Ca
 	if refused := c.checkInputSize(); refused != nil {
 		return boundary.Result{}, refused
 	}
-	if denial := c.decide(); denial != nil {
+	if denial := c.decide(ctx); denial != nil {
 		if err := c.recordDecision(ctx, denial, true); err != nil {
 			return boundary.Result{}, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/refusal"
 	"github.com/ecotone-dev/ecotone/gateway/schema"
 	"github.com/ecotone-dev/ecotone/gateway/session"
@@ -32,6 +33,7 @@ type Options struct {
 	Audit     *audit.Log
 	Refusals  *refusal.Recorder
 	Schemas   *schema.Cache
+	Limiter   rate.Limiter
 	Services  boundary.Services // Journal, Children and Audit are the pipeline's own
 	// Workspace makes a session's workspace with a root of the given label, or finds it there.
 	Workspace func(ctx context.Context, id string, root abi.Classification) error
@@ -86,7 +88,7 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
 	if refused := c.checkInputSize(); refused != nil {
 		return p.refuse(ctx, s, &r, refused)
 	}
-	if denial := c.decide(); denial != nil {
+	if denial := c.decide(ctx); denial != nil {
 		return c.deny(ctx, denial)
 	}
 	return c.run(ctx)
@@ -105,8 +107,10 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
-	live     *running    // nil until it is allowed
-	schemas  schema.Pair // of the capability, once the input is judged
+	live     *running      // nil until it is allowed
+	schemas  schema.Pair   // of the capability, once the input is judged
+	asks     bool          // it only asks: nothing is run and nothing used up
+	wait     time.Duration // until the limiter would let it pass
 }
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.
@@ -121,12 +125,16 @@ func (c *attempt) checkInputSize() *abi.Error {
 	return nil
 }
 
-// decide asks the gate. The input is judged only when everything before it passed, and is
-// never coerced (X59).
-func (c *attempt) decide() *abi.Error {
+// decide asks the gate. The attempt is counted, and then its input judged, only when everything
+// before passed; the input is never coerced (X59).
+func (c *attempt) decide(ctx context.Context) *abi.Error {
 	c.decision = gate.Decide(c.snapshot, c.facts)
-	if !c.decision.Pending {
-		return c.decision.Err()
+	if c.decision.Pending == gate.CheckRate {
+		c.count(ctx)
+		c.decision = gate.Decide(c.snapshot, c.facts)
+	}
+	if c.decision.Pending != gate.CheckSchema {
+		return c.refusal()
 	}
 	violation := c.judgeInput()
 	c.facts.Schema = gate.Satisfied
@@ -137,7 +145,16 @@ func (c *attempt) decide() *abi.Error {
 	if violation != nil && c.decision.Code == abi.CodeInputSchema {
 		return violation
 	}
-	return c.decision.Err()
+	return c.refusal()
+}
+
+// refusal is the decision's, with how long to wait when that is all it takes.
+func (c *attempt) refusal() *abi.Error {
+	err := c.decision.Err()
+	if err != nil && err.Code == abi.CodeRateExceeded {
+		return err.After(seconds(c.wait))
+	}
+	return err
 }
 
 func (c *attempt) judgeInput() *abi.Error {
@@ -257,7 +274,7 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 		Work: c.schemas.Input.Price(len(c.input)), Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
 	}))
 	c.judgeOutput(&o)
-	c.settleLabel(&o)
+	c.settleLabel(&o, a.Spec().Clearance)
 	return o
 }
 
@@ -290,10 +307,11 @@ func (c *attempt) judgeOutput(o *host.Outcome) {
 }
 
 // settleLabel joins what the capability declares of its output into the label: a declaration
-// raises, never lowers (X22). Above the ceiling or the clearance nothing of the outcome leaves.
-func (c *attempt) settleLabel(o *host.Outcome) {
+// raises, never lowers (X22). Above the ceiling, or what the authority is cleared for, nothing of the outcome
+// leaves.
+func (c *attempt) settleLabel(o *host.Outcome, clearance abi.Classification) {
 	o.Label = abi.Join(o.Label, c.decision.Descriptor.OutputClassification)
-	clearance := abi.Meet(c.decision.Ceiling, c.facts.Clearance.Sink())
+	clearance = abi.Meet(c.decision.Ceiling, clearance)
 	if o.Label.FlowsTo(clearance) {
 		return
 	}

@@ -88,7 +88,7 @@ func BenchmarkAmongGrants(b *testing.B) {
 				k := i * 7919 % n
 				facts[i] = gate.Facts{
 					Now: noon, Org: DefaultOrg, Space: RootSpace, Subject: abi.Subject(fmt.Sprintf("user:u%d", k/50)), Environment: env("project"),
-					Clearance: abi.Regulated, Mark: abi.Public, Capability: abi.CapabilityRef(fmt.Sprintf("notes:note.read%d@1", k%50)), Reach: abi.ReachOwner, Schema: gate.Satisfied,
+					Clearance: abi.Regulated, Mark: abi.Public, Capability: abi.CapabilityRef(fmt.Sprintf("notes:note.read%d@1", k%50)), Reach: abi.ReachOwner, Rate: gate.Within, Schema: gate.Satisfied,
 				}
 			}
 			b.ReportAllocs()

@@ -38,7 +38,9 @@ func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 		who := session.Principal{ID: operatorPrincipal, Org: DefaultOrg, Role: session.Operator}
 		rec, text := newPrincipalToken(who, by, now)
 		first.OperatorToken = text
-		c := &change{records: []any{systemOrg, systemSpace, org, own, who, rec}, org: DefaultOrg}
+		c := &change{records: []any{
+			systemOrg, s.newRates(SystemOrg, by, now), systemSpace, org, s.newRates(DefaultOrg, by, now), own, who, rec,
+		}, org: DefaultOrg}
 		if s.dev {
 			c.records = append(c.records, s.devRecords(own, by, now, &first)...)
 		}

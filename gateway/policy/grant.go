@@ -33,7 +33,7 @@ const MaxTogether = 1000
 // one change, or none. Its audit event names each.
 func (s *Service) CreateGrants(ctx context.Context, p session.Principal, org string, rs []GrantRequest) ([]grant.Grant, error) {
 	var out []grant.Grant
-	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "expires"}}
+	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "expires", "rate", "obligations"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		if len(rs) == 0 || len(rs) > MaxTogether {
 			return nil, tooMany("grants")
@@ -85,7 +85,7 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	if o == nil || r.Org != org {
 		return none, notThere("organisation", r.Org)
 	}
-	if err := unsupported(map[string]json.RawMessage{"rate": r.Rate, "approval": r.Approval, "obligations": r.Obligations}); err != nil {
+	if err := unsupported(map[string]json.RawMessage{"approval": r.Approval}); err != nil {
 		return none, err
 	}
 	if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
@@ -98,12 +98,18 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	if err != nil {
 		return none, err
 	}
+	if err := r.Rate.Check(); err != nil {
+		return none, err
+	}
+	if _, err := grant.CompileObligations(r.Obligations); err != nil {
+		return none, err
+	}
 	if o.standing(r.Subject, r.Capability, r.Environment, now, nil) {
 		return none, covered()
 	}
 	return grant.Grant{
 		ID: session.NewID(now), Org: org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
-		Globs: globs, Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
+		Globs: globs, Expires: r.Expires, Rate: r.Rate, Obligations: r.Obligations, CreatedBy: p.Name(), CreatedAt: now,
 	}, nil
 }
 

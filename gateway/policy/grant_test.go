@@ -57,9 +57,9 @@ func TestGrantRefusals(t *testing.T) {
 		pointer string
 		change  func(*GrantRequest)
 	}{
-		"rate":        {abi.CodeUnsupportedRule, "/rate", func(r *GrantRequest) { r.Rate = json.RawMessage(`{"perMinute":1}`) }},
+		"rate":        {abi.CodeUnsupportedRule, "/rate/perHour", func(r *GrantRequest) { r.Rate = &grant.Rate{} }},
 		"approval":    {abi.CodeUnsupportedRule, "/approval", func(r *GrantRequest) { r.Approval = json.RawMessage(`true`) }},
-		"obligations": {abi.CodeUnsupportedRule, "/obligations", func(r *GrantRequest) { r.Obligations = json.RawMessage(`["audit"]`) }},
+		"obligations": {abi.CodeUnsupportedRule, "/obligations/0/kind", func(r *GrantRequest) { r.Obligations = []grant.Obligation{{Kind: grant.ObligeCost}} }},
 		"no globs":    {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{} }}, // PF-A1
 		"a bad glob":  {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{"../x"} }},
 		"subject":     {abi.CodeInvalidRequest, "/subject", func(r *GrantRequest) { r.Subject = "root" }},
@@ -167,7 +167,7 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 		"unknown environment": {abi.CodeNotFound, "/environments", func(r *InstallRequest) { r.Environments = []abi.EnvironmentRef{env("mine")} }},
 		"another digest":      {abi.CodeNotFound, "/digest", func(r *InstallRequest) { r.Digest = sum(1) }},
 		"another biome":       {abi.CodeNotFound, "/biome", func(r *InstallRequest) { r.Biome = "nothing" }},
-		"obligations":         {abi.CodeUnsupportedRule, "/obligations", func(r *InstallRequest) { r.Obligations = json.RawMessage(`[]`) }},
+		"obligations":         {abi.CodeInvalidRequest, "/obligations/0/kind", func(r *InstallRequest) { r.Obligations = []grant.Obligation{{Kind: "be-nice"}} }},
 		"endpoint for nothing": {abi.CodeUnsupportedRule, "/environments", func(r *InstallRequest) {
 			r.Environments = []abi.EnvironmentRef{env("sandbox")}
 			r.Endpoints = []string{"api"}
@@ -345,7 +345,7 @@ func TestOverride(t *testing.T) {
 	decide := func(c abi.Classification) abi.Code {
 		snap := s.Snapshot()
 		f := s.Facts(t.Context(), catalogue.Stored{Store: s.store}, snap, sess, notes, c)
-		f.Schema = gate.Satisfied
+		f.Rate, f.Schema = gate.Within, gate.Satisfied
 		d := gate.Decide(snap, f)
 		return d.Code
 	}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -40,7 +39,7 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 		now := s.clock().UTC()
 		out = grant.Install{
 			ID: session.NewID(now), Org: r.Org, Biome: r.Biome, Digest: r.Digest,
-			Environments: list(r.Environments), Calls: list(r.Calls), Endpoints: list(r.Endpoints), Secrets: list(r.Secrets),
+			Environments: list(r.Environments), Calls: list(r.Calls), Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations,
 			Stage: grant.OrgInstalled, Revision: o.installs[b.install].Revision + 1, CreatedBy: p.Name(), CreatedAt: now,
 			Grants: []string{},
 		}
@@ -86,7 +85,7 @@ func (st *state) biome(org, name string) (*orgState, *biomeState, error) {
 
 // checkInstall refuses what could not be applied as it stands.
 func (st *state) checkInstall(o *orgState, u *uploadState, r InstallRequest) error {
-	if err := unsupported(map[string]json.RawMessage{"obligations": r.Obligations}); err != nil {
+	if _, err := grant.CompileObligations(r.Obligations); err != nil {
 		return err
 	}
 	outward := false

@@ -190,7 +190,7 @@ func (s *server) session(r SessionRequest) (*session.Session, string) {
 func (s *server) decide(sess *session.Session, ref abi.CapabilityRef) (*gate.Snapshot, *gate.Facts, gate.Decision) {
 	snap := s.Snapshot()
 	f := s.Facts(s.t.Context(), catalogue.Stored{Store: s.store}, snap, sess, ref, 0)
-	f.Schema = gate.Satisfied
+	f.Rate, f.Schema = gate.Within, gate.Satisfied
 	return snap, f, gate.Decide(snap, f)
 }
 
@@ -450,6 +450,9 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		},
 		OpOverride: func(p session.Principal, org string) error {
 			return second(s.PutOverride(ctx, p, OverrideRequest{Org: org}, Unstated))
+		},
+		OpRates: func(p session.Principal, org string) error {
+			return second(s.PutRates(ctx, p, RatesRequest{Org: org}, Unstated))
 		},
 		OpEndpointPut: func(p session.Principal, org string) error {
 			return second(s.PutEndpoint(ctx, p, EndpointRequest{Org: org}, Unstated))

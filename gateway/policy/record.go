@@ -37,6 +37,7 @@ type table struct {
 // and revocations before what they end, so that what is over takes no room.
 var tables = []table{
 	tableOf[Org]("org"),
+	tableOf[Rates]("rates"),
 	tableOf[limitsRecord]("limits"),
 	tableOf[space.Space]("space"),
 	tableOf[environment.Override]("override"),
@@ -101,6 +102,8 @@ func keyOf(rec any) []byte {
 	switch r := rec.(type) {
 	case Org:
 		return store.Key(keySpace, "org", r.ID)
+	case Rates:
+		return store.Key(keySpace, "rates", r.Org)
 	case limitsRecord:
 		return store.Key(keySpace, "limits", string(r.Environment))
 	case space.Space:

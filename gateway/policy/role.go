@@ -29,6 +29,7 @@ const (
 	OpUninstall    Op = "install.revoked"
 	OpLimits       Op = "environment.updated"
 	OpOverride     Op = "override.updated"
+	OpRates        Op = "rates.updated"
 	OpEndpointPut  Op = "endpoint.updated"
 	OpEndpointDrop Op = "endpoint.removed"
 	OpSecretPut    Op = "secret.updated"
@@ -68,6 +69,7 @@ var roles = map[Op][]session.Role{
 	OpUninstall:    admins,
 	OpLimits:       operatorOnly,
 	OpOverride:     admins,
+	OpRates:        admins,
 	OpEndpointPut:  admins,
 	OpEndpointDrop: admins,
 	OpSecretPut:    admins,

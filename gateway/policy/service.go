@@ -11,6 +11,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/store"
 )
@@ -21,6 +22,7 @@ type Service struct {
 	audit       Auditor
 	dev         bool
 	maxSessions int64
+	rates       gate.Rates
 	clock       func() time.Time
 	keep        func(First) error
 
@@ -40,6 +42,16 @@ func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
 	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, keep: o.Keep, live: newSessions()}
 	if s.maxSessions <= 0 {
 		s.maxSessions = abi.LimitSessions.Info().Default
+	}
+	s.rates = o.Rates
+	if s.rates.Subject == 0 {
+		s.rates.Subject = rate.DefaultSubject
+	}
+	if s.rates.Client == 0 {
+		s.rates.Client = rate.DefaultClient
+	}
+	if !s.rates.Subject.Valid() || !s.rates.Client.Valid() {
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "a rate of new organisations must be from 1 to %d an hour", rate.MaxPerHour)
 	}
 	if s.clock == nil {
 		s.clock = time.Now

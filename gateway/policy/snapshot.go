@@ -7,6 +7,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/space"
 	"github.com/ecotone-dev/ecotone/gateway/trie"
 )
@@ -82,6 +83,7 @@ func (o *orgState) biome(b *biomeState) *gate.Biome {
 		gb.Installed.Install = i.ID
 		gb.Installed.Environments = i.Environments
 		gb.Installed.Kept = o.kept(i.Calls, i.Endpoints, i.Secrets)
+		gb.Installed.Asks, _ = grant.CompileObligations(i.Obligations) // checked when it was applied
 		if i.Digest == b.record.Digest {
 			gb.Installed.Environments = slices.Concat(i.Environments, fresh)
 			gb.Newest = gb.Installed

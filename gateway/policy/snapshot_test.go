@@ -113,7 +113,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 				for _, slug := range []string{"project", "org", "sandbox", "store-review"} {
 					f := gate.Facts{
 						Now: s.now, Org: DefaultOrg, Space: RootSpace, Subject: abi.Subject(subject), User: "user:ada", Environment: env(slug),
-						Clearance: abi.Regulated, Mark: abi.Public, Capability: ref, Reach: abi.ReachOwner, Schema: gate.Satisfied,
+						Clearance: abi.Regulated, Mark: abi.Public, Capability: ref, Reach: abi.ReachOwner, Rate: gate.Within, Schema: gate.Satisfied,
 					}
 					one, other := gate.Decide(s.Snapshot(), &f), gate.Decide(again.Snapshot(), &f)
 					if one.Verdict != other.Verdict || one.Code != other.Code || one.Checks != other.Checks || one.Digest != other.Digest || one.Ceiling != other.Ceiling ||

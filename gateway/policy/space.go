@@ -24,7 +24,7 @@ func (s *Service) CreateOrg(ctx context.Context, p session.Principal, id string)
 		}
 		var own space.Space
 		out, own = s.newOrg(id, space.Org, p.Name())
-		return &change{records: []any{out, own}, org: id}, nil
+		return &change{records: []any{out, s.newRates(id, p.Name(), out.CreatedAt), own}, org: id}, nil
 	})
 	return out, err
 }

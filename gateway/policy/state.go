@@ -30,6 +30,7 @@ type state struct {
 
 type orgState struct {
 	record Org
+	rates  Rates
 
 	// What the gate sees. Grants and overrides are put into it as they come; what is computed
 	// from several records (spaces, biomes) is named as stale and computed for the snapshot.
@@ -88,6 +89,8 @@ func (st *state) apply(rec any) error {
 	case Org:
 		st.orgs[r.ID] = newOrg(r)
 		return st.shard(r.ID, func(*orgState) error { return nil })
+	case Rates:
+		return st.shard(r.Org, func(o *orgState) error { return o.applyRates(r) })
 	case limitsRecord:
 		return st.applyLimits(r)
 	case space.Space:
@@ -103,7 +106,7 @@ func (st *state) apply(rec any) error {
 	case Biome:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyBiome(r) })
 	case grant.Grant:
-		return st.shard(r.Org, func(o *orgState) error { o.applyGrant(st.batch, st.words.grant(r)); return nil })
+		return st.shard(r.Org, func(o *orgState) error { return o.applyGrant(st.batch, st.words.grant(r)) })
 	case grant.EnvironmentGrant:
 		return st.within(r.Org, func(o *orgState) error { o.environments[r.ID] = r; return nil })
 	case grant.Install:
@@ -190,7 +193,10 @@ func (o *orgState) applyOverride(b *trie.Batch, r environment.Override) error {
 
 // applyGrant adds a grant to what its holder holds. One that was revoked ends what had expired
 // before it, as it did when it was made, and nothing else.
-func (o *orgState) applyGrant(b *trie.Batch, g *grant.Grant) {
+func (o *orgState) applyGrant(b *trie.Batch, g *grant.Grant) error {
+	if err := g.Compile(); err != nil {
+		return err
+	}
 	h := gate.Holder{Subject: g.Subject, Capability: g.Capability}
 	held := o.shard.Grants.At(h).With(g)
 	if _, revoked := o.revoked[g.ID]; revoked {
@@ -199,6 +205,7 @@ func (o *orgState) applyGrant(b *trie.Batch, g *grant.Grant) {
 		o.grants[g.ID] = g
 	}
 	o.hold(b, h, held)
+	return nil
 }
 
 func (o *orgState) hold(b *trie.Batch, h gate.Holder, held gate.Held) {
@@ -293,6 +300,9 @@ func (o *orgState) applyInstall(r grant.Install) error {
 	b := o.biomes[r.Biome]
 	if b == nil || b.uploads[r.Digest] == nil {
 		return fmt.Errorf("the upload it is bound to is not there")
+	}
+	if _, err := grant.CompileObligations(r.Obligations); err != nil {
+		return err
 	}
 	o.installs[r.ID] = r
 	o.staleBiomes[r.Biome] = struct{}{}

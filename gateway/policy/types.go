@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/space"
@@ -21,6 +22,8 @@ type Options struct {
 	Auditor Auditor
 	// Sessions bounds the open sessions of one organisation; 0 is the table's default.
 	Sessions int64
+	// Rates is what an organisation begins with; what is 0 is the default.
+	Rates gate.Rates
 	// Clock is the time; nil is [time.Now].
 	Clock func() time.Time
 	// Keep, unless nil, is given the tokens of the first start before they are good for
@@ -108,8 +111,7 @@ type SpaceRequest struct {
 	Clearance  abi.Classification `json:"clearance,omitempty"`
 }
 
-// GrantRequest makes a grant. Rate, Approval and Obligations are refused until they are
-// enforced (PF-B7).
+// GrantRequest makes a grant. Approval is refused until it is enforced (PF-B7).
 type GrantRequest struct {
 	Org         string             `json:"org"`
 	Subject     abi.Subject        `json:"subject"`
@@ -117,9 +119,9 @@ type GrantRequest struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
-	Rate        json.RawMessage    `json:"rate,omitempty"`
+	Rate        *grant.Rate        `json:"rate,omitempty"`
 	Approval    json.RawMessage    `json:"approval,omitempty"`
-	Obligations json.RawMessage    `json:"obligations,omitempty"`
+	Obligations []grant.Obligation `json:"obligations,omitempty"`
 }
 
 // GrantStatus is a grant with its revocation, if there is one (X34).
@@ -146,7 +148,7 @@ type InstallRequest struct {
 	Calls        []abi.CapabilityRef  `json:"calls,omitempty"`
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
-	Obligations  json.RawMessage      `json:"obligations,omitempty"` // refused until enforced
+	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
 }
 
 // OverrideRequest caps a built-in environment for one organisation.

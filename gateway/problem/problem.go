@@ -8,6 +8,7 @@ package problem
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -29,6 +30,7 @@ type Document struct {
 	Hint      string   `json:"hint,omitempty"`
 	Pointer   string   `json:"pointer,omitempty"`
 	AuditID   string   `json:"auditId,omitempty"`
+	Retry     int64    `json:"retryAfter,omitempty"` // seconds; the header of the same name says it too
 
 	Subject     *Subject     `json:"subject,omitempty"`
 	Capability  string       `json:"capability,omitempty"`
@@ -81,7 +83,10 @@ func From(err error, auditID string) Document {
 	d := Document{
 		Type: TypeURI(e.Code), Title: info.Meaning, Status: info.Status, Detail: e.Message,
 		Code: e.Code, Kind: info.Kind, Retryable: info.Kind.Retryable(),
-		Hint: e.Hint, Pointer: e.Pointer, AuditID: auditID,
+		Hint: e.Hint, Pointer: e.Pointer, AuditID: auditID, Retry: e.Retry,
+	}
+	if d.Retry == 0 && (d.Status == http.StatusServiceUnavailable || d.Status == http.StatusTooManyRequests) {
+		d.Retry = 1
 	}
 	var many interface{ Problems() any }
 	if errors.As(err, &many) {

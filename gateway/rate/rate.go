@@ -17,8 +17,12 @@ import (
 	"time"
 )
 
-// MaxPerHour is the largest ceiling that can be set.
-const MaxPerHour = 1_000_000_000
+// Ceilings an hour.
+const (
+	MaxPerHour     = 1_000_000_000 // the largest that can be set
+	DefaultSubject = 600           // of a subject, where nobody set another
+	DefaultClient  = 6000          // of a client
+)
 
 // Limit is how many events an hour may have. A bucket holds as many events as its ceiling and
 // refills evenly: all may come at once, and then one every 1/ceiling hours.
@@ -69,7 +73,7 @@ type Limiter interface {
 
 // Bounds of a [Local] limiter.
 const (
-	maxAsks    = 4       // buckets of one event
+	maxAsks    = 6       // buckets of one event
 	shards     = 64      // a power of two
 	MaxBuckets = 1 << 20 // not full, at any time; about 100 bytes each
 )

@@ -28,6 +28,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/data"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/guard"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
@@ -35,6 +36,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/ops"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/refusal"
 	"github.com/ecotone-dev/ecotone/gateway/schema"
 	"github.com/ecotone-dev/ecotone/gateway/store"
@@ -59,6 +61,8 @@ type Options struct {
 	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
 	KeyFile        string   // master key; "" is DIR/keys/master
 	Limits         abi.Limits
+	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
+	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]
 	Durability     audit.Durability // what an audited event survives; the zero value survives power loss
 	MemoryBudget   int64            // for what is kept loaded and ready, in bytes; see [host.Options]
 	DrainTimeout   time.Duration
@@ -67,6 +71,8 @@ type Options struct {
 
 	// Store wraps the store; nil leaves it as it is. Tests break it here.
 	Store func(store.Store) store.Store
+	// Limiter wraps the rate limiter; nil leaves it as it is. Tests break it here.
+	Limiter func(rate.Limiter) rate.Limiter
 	// Catalogue wraps the catalogue; nil leaves it as it is. Tests stop and slow it here.
 	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
 	// Ledger wraps the ledger of what sessions have read; nil leaves it as it is. Tests break it here.
@@ -159,6 +165,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.policy, err = policy.Open(ctx, s.store, policy.Options{
 		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions), Keep: s.keep,
+		Rates: gate.Rates{Subject: o.SubjectRate, Client: o.ClientRate},
 	})
 	if err != nil {
 		return nil, err
@@ -190,9 +197,13 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Catalogue != nil {
 		cat = o.Catalogue(cat)
 	}
+	var limiter rate.Limiter = rate.NewLocal()
+	if o.Limiter != nil {
+		limiter = o.Limiter(limiter)
+	}
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
-		Schemas: schema.NewCache(schemasKept), Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
+		Schemas: schema.NewCache(schemasKept), Limiter: limiter, Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
 		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}),
 	})
 	return s, s.faces(originals, keyring, cat)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/host/compile"
 )
@@ -119,6 +120,7 @@ func defaults(t testing.TB, options []func(*server.Options)) server.Options {
 	o := server.Options{
 		Dir: filepath.Join(t.TempDir(), "data"), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		Limits: abi.DefaultLimits(), DrainTimeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler),
+		SubjectRate: rate.MaxPerHour, ClientRate: rate.MaxPerHour, // the defaults have tests of their own
 	}
 	for _, f := range options {
 		f(&o)

@@ -76,6 +76,23 @@ func TestOutputLimit(t *testing.T) {
 	}
 }
 
+// PF-D15: the limit is one of the whole output, whatever it is made of and however deep its bytes lie.
+func TestOutputLimitIsOfTheWhole(t *testing.T) {
+	padding := strings.Repeat("QUJD", 100)
+	for _, output := range []string{
+		`"` + padding + `"`, `{"content":[{"text":"` + padding + `"}]}`, `{"a":{"b":{"c":["` + padding + `"]}}}`,
+		`{"structured":{"data":"data:;base64,` + padding + `"}}`, `[` + strings.Repeat("1,", 200) + `1]`, strings.Repeat(" ", 400) + `1`,
+	} {
+		for _, over := range []int64{0, 1} {
+			r := newRig(t, func(s *authority.Spec) { s.Limits[abi.LimitOutputBytes] = int64(len(output)) - over })
+			r.call("output", output)
+			if o := r.conclude(); over == 0 && string(o.Output) != output || over == 1 && abi.CodeOf(o.Err) != abi.CodeOutputLimit {
+				t.Errorf("%.30s, %d over: %v", output, over, o.Err)
+			}
+		}
+	}
+}
+
 func TestGuestError(t *testing.T) {
 	r := newRig(t)
 	r.ok(r.call("output", `1`))

@@ -55,5 +55,31 @@ func seeds() int32 {
 	})
 }
 
+// order answers in which order maps are ranged over: one that the initialiser made, and a new one.
+//
+//go:wasmexport order
+func order() int32 {
+	return guest.Handle(func(struct{}) ([]string, error) {
+		return []string{ranged(early), ranged(numbers())}, nil
+	})
+}
+
+var early = numbers()
+
+func numbers() map[int]bool {
+	m := make(map[int]bool)
+	for n := range 100 {
+		m[n] = true
+	}
+	return m
+}
+
+func ranged(m map[int]bool) (s string) {
+	for n := range m {
+		s += fmt.Sprint(n, " ")
+	}
+	return s
+}
+
 //go:wasmexport panics
 func panics() int32 { panic("a guest's own panic") }
