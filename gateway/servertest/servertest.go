@@ -45,8 +45,8 @@ func MainOfAllCodes(m *testing.M) {
 	compile.RunIfChild()
 	verify()
 	status := m.Run()
-	if whole() && status == 0 {
-		if err := settleCodes(); err != nil {
+	if whole() {
+		if err := settleCodes(status == 0); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
 		}
