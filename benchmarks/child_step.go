@@ -18,6 +18,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/schema"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
@@ -132,11 +133,11 @@ func policyStep(ctx context.Context, h *peer.Host, dir string) (answerer, func()
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := policy.Open(ctx, st, policy.Options{})
+	p, err := policy.Open(ctx, st, policy.Options{Rates: gate.Rates{Subject: rate.MaxPerHour, Client: rate.MaxPerHour}})
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
-	cat, schemas := &catalogue.Stored{Store: st}, schema.NewCache(16)
+	cat, schemas, limiter := &catalogue.Stored{Store: st}, schema.NewCache(16), rate.NewLocal()
 	return func(c *fasthttp.RequestCtx) ([]byte, error) {
 		token, _ := strings.CutPrefix(string(c.Request.Header.Peek("Authorization")), "Bearer ")
 		sess, err := p.Invoker(token)
@@ -150,7 +151,15 @@ func policyStep(ctx context.Context, h *peer.Host, dir string) (answerer, func()
 		input, snapshot := copied(c), p.Snapshot()
 		facts := p.Facts(ctx, cat, snapshot, sess, ref, 0)
 		d := gate.Decide(snapshot, facts)
-		if d.Pending {
+		if d.Pending == gate.CheckRate {
+			var room [gate.MaxBuckets]rate.Ask
+			facts.Rate = gate.Exceeded
+			if wait, err := limiter.Take(ctx, gate.Buckets(room[:0], snapshot, facts, &d)); err == nil && wait == 0 {
+				facts.Rate = gate.Within
+			}
+			d = gate.Decide(snapshot, facts)
+		}
+		if d.Pending == gate.CheckSchema {
 			s, err := schemas.Compile(d.Descriptor.InputSchema)
 			if err == nil {
 				err = s.Validate(input)

@@ -146,7 +146,7 @@ func NewPolicy(digest string, d *abi.Descriptor) *Policy {
 		// so it decides in the future.
 		Facts: gate.Facts{
 			Now: time.Now().Add(validFor), Org: org, Session: "session", Space: "main", Subject: subject, Environment: env,
-			Clearance: abi.Regulated, Mark: abi.Public, Capability: d.Ref, Reach: d.Reach, Schema: gate.Satisfied,
+			Clearance: abi.Regulated, Mark: abi.Public, Capability: d.Ref, Reach: d.Reach, Rate: gate.Within, Schema: gate.Satisfied,
 		},
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/host/compile"
 )
@@ -57,7 +58,7 @@ func serve(dir string) error {
 	}
 	s, err := server.Open(ctx, server.Options{
 		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
-		EgressLoopback: true, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: 10 * time.Second,
+		EgressLoopback: true, SubjectRate: rate.MaxPerHour, ClientRate: rate.MaxPerHour, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: 10 * time.Second,
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)), DiskFree: diskFree(os.Getenv(diskEnv)),
 	})
 	if err != nil {
