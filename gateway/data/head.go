@@ -154,6 +154,9 @@ type caller struct{ conn net.Conn }
 // Gone implements [invoke.Caller].
 func (c caller) Gone() bool { return line.Gone(c.conn) }
 
+// Address implements [invoke.Caller].
+func (c caller) Address() string { return c.conn.RemoteAddr().String() }
+
 // request is what the pipeline is given: nothing in it is a view of the server's buffers (S7).
 func (s *Server) request(ctx *fasthttp.RequestCtx, h *head, ref string) invoke.Request {
 	r := invoke.Request{
@@ -161,7 +164,7 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, h *head, ref string) invoke.R
 		Input:          bytes.Clone(ctx.Request.Body()),
 		Classification: h.classification.value, HasClassification: h.classification.count > 0,
 		DeadlineMS: h.deadline.value, HasDeadline: h.deadline.count > 0,
-		Proxied: h.facts.Forwarded, Trace: h.trace, Remote: ctx.RemoteAddr().String(), Caller: caller{ctx.Conn()},
+		Proxied: h.facts.Forwarded, Trace: h.trace, Caller: caller{ctx.Conn()},
 	}
 	if h.route != nil {
 		r.Method, r.Route = h.route.method, h.route.pattern

@@ -11,6 +11,8 @@ import (
 type Caller interface {
 	// Gone reports whether nobody waits any more. It may be asked from any goroutine and must not wait.
 	Gone() bool
+	// Address is where the caller is, for the record of a refusal.
+	Address() string
 }
 
 // patience is how long an invocation runs before anyone asks whether its caller is still there. Most

@@ -132,7 +132,7 @@ func (p *Pipeline) Refused(ctx context.Context, r Request, why *abi.Error) probl
 
 func (p *Pipeline) recordRefusal(ctx context.Context, s *session.Session, r *Request, why *abi.Error) string {
 	ev := audit.Refused{
-		Code: why.Code, Listener: "invoke", Method: r.Method, Route: r.Route, Remote: r.Remote, Detail: why.Message,
+		Code: why.Code, Listener: "invoke", Method: r.Method, Route: r.Route, Remote: r.remote(), Detail: why.Message,
 	}
 	if why.Code == abi.CodeInternal {
 		p.o.Log.Error("a request failed inside", "route", r.Route, "error", why)

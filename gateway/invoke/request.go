@@ -18,7 +18,7 @@ type Request struct {
 	Authorization string
 	Ref           string
 	Input         []byte // the pipeline's from here on
-	Caller        Caller // nil: nobody's going away is noticed
+	Caller        Caller // nil: nobody's going away is noticed, and no address recorded
 
 	Classification    string
 	HasClassification bool
@@ -29,7 +29,13 @@ type Request struct {
 	Trace   string // traceparent
 	Method  string
 	Route   string
-	Remote  string
+}
+
+func (r *Request) remote() string {
+	if r.Caller == nil {
+		return ""
+	}
+	return r.Caller.Address()
 }
 
 // Answer is what goes back. Exactly one of Output and Problem is set.
