@@ -104,9 +104,21 @@ func TestWalk(t *testing.T) {
 		{gate.CheckInstall, abi.CodeMissingGrant, func() { w.install("org") }},
 		{gate.CheckAdmitted, abi.CodeEnvironmentNotGranted, func() { w.install("org", "project") }},
 		{gate.CheckGrant, abi.CodeMissingGrant, func() { g.Grant("agent:bot", "walk:a.do@1", "project") }},
-		{gate.CheckUserGrant, abi.CodeSubjectNotCovered, func() { g.Grant("user:alice", "walk:a.do@1", "project") }},
+		{gate.CheckUserGrant, abi.CodeSubjectNotCovered, func() {
+			g.Control("POST", "/v1/grants", map[string]any{
+				"subject": "user:alice", "capability": "walk:a.do@1", "environment": "environment:project", "rate": map[string]int{"perHour": 1},
+			}).Want(201)
+		}},
 		{gate.CheckReach, abi.CodeReachCeiling, func() { w.upload(abi.ReachIntegration, true); w.install("project") }},
-		{gate.CheckClassification, abi.CodeClassificationCeiling, func() { w.override("regulated", "If-Match", `"1"`) }},
+		{gate.CheckClassification, abi.CodeClassificationCeiling, func() {
+			w.override("regulated", "If-Match", `"1"`)
+			// The user's grant is used up by the user, who gets as far as the approval.
+			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Refused(abi.CodeApprovalUnbuilt)
+		}},
+		{gate.CheckRate, abi.CodeRateExceeded, func() {
+			revokeAll(g, "user:alice", "walk:a.do@1")
+			g.Grant("user:alice", "walk:a.do@1", "project")
+		}},
 		{gate.CheckSchema, abi.CodeInputSchema, func() { input = map[string]int{"n": 1} }},
 		{gate.CheckApproval, abi.CodeApprovalUnbuilt, func() { w.upload(abi.ReachIntegration, false); w.install("project") }},
 	}
