@@ -146,8 +146,8 @@ func (p *Pooled) current(s *shelf, now time.Time) *frozen {
 	return f
 }
 
-// lendable reports whether an instance is what f says. Where f has just been remade it is not, and
-// where it was remade since it was asked for, a little longer is.
+// lendable reports whether an instance is what f says. Of one that was put back to an image that has
+// been remade since, it is not.
 func (p *Pooled) lendable(k *kept, f *frozen) bool {
 	if k.of != f || k.module.IsClosed() {
 		return false
