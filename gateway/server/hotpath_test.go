@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
+	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
@@ -31,7 +34,7 @@ import (
 //
 //	go test -run '^$' -bench HotPath -cpuprofile cpu.out ./gateway/server
 //
-// cpu-ns/op is the processor time of the whole process, the client's over a socket included; on a busy
+// ECOTONE_AUDIT_DURABILITY=process measures the audit's other mode. cpu-ns/op is the processor time of the whole process, the client's over a socket included; on a busy
 // machine it says more than ns/op. What the client and fasthttp cost by themselves is the bare echo.
 
 const (
@@ -46,10 +49,16 @@ var hotInput = []byte(`{"name":"Ada","count":3,"tags":["a","b"]}`)
 // operators do not.
 func hotGateway(b *testing.B, input string) (s *server.Server, token string) {
 	b.Setenv("ECOTONE_VERIFY", "")
+	durability, err := audit.ParseDurability(cmp.Or(os.Getenv("ECOTONE_AUDIT_DURABILITY"), "power"))
+	if err != nil {
+		b.Fatal(err)
+	}
 	dir := filepath.Join(b.TempDir(), "data")
-	s, err := server.Open(b.Context(), server.Options{
+	s, err = server.Open(b.Context(), server.Options{
 		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Limits: abi.DefaultLimits(),
-		Log: slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		SubjectRate: rate.MaxPerHour, ClientRate: rate.MaxPerHour, // counted as ever, and out of the way
+		Durability: durability,
+		Log:        slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		b.Fatal(err)
