@@ -34,8 +34,9 @@ import (
 //
 //	go test -run '^$' -bench HotPath -cpuprofile cpu.out ./gateway/server
 //
-// ECOTONE_AUDIT_DURABILITY=process measures the audit's other mode. cpu-ns/op is the processor time of the whole process, the client's over a socket included; on a busy
-// machine it says more than ns/op. What the client and fasthttp cost by themselves is the bare echo.
+// ECOTONE_AUDIT_DURABILITY=process measures the audit's other mode. cpu-ns/op is the processor time of
+// the whole process, the client's over a socket included; on a busy machine it says more than
+// ns/op. What the client and fasthttp cost by themselves is the bare echo.
 
 const (
 	hotCallers = 32
