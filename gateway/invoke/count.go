@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -10,10 +11,14 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/session"
 )
 
+// buckets are what invocations count against while a limiter looks at it: it keeps nothing of that.
+var buckets = sync.Pool{New: func() any { return new([gate.MaxBuckets]rate.Ask) }}
+
 // count asks the limiter for the attempt, takes what it counts for, and keeps the answer in its
 // facts. An attempt that only asks takes nothing.
 func (c *attempt) count(ctx context.Context) {
-	var room [gate.MaxBuckets]rate.Ask
+	room := buckets.Get().(*[gate.MaxBuckets]rate.Ask)
+	defer buckets.Put(room)
 	asks := gate.Buckets(room[:0], c.snapshot, c.facts, &c.decision)
 	visit := c.p.o.Limiter.Take
 	if c.asks {

@@ -61,7 +61,7 @@ type Ask struct {
 	Limit Limit
 }
 
-// Limiter takes events. Implementations are safe for concurrent use.
+// Limiter takes events. Implementations are safe for concurrent use and keep nothing of what they are asked.
 type Limiter interface {
 	// Take takes one event from every bucket asked for, or from none. A positive wait says that one of
 	// them is empty, and how long the emptiest takes to have one again. An error says that the
