@@ -119,7 +119,7 @@ var limitsOfTheServer = map[abi.Limit]func(*testing.T){
 	abi.LimitUploadBytes:   limitUploadBytes,
 	abi.LimitMemories:      limitMemories,
 	abi.LimitCompileCPU:    limitCompile("compileCpu", 3000, conditionals),
-	abi.LimitCompileWall:   limitCompile("compileWall", 6000, conditionals),
+	abi.LimitCompileWall:   limitCompile("compileWall", 15_000, conditionals),
 	abi.LimitCompileMemory: limitCompile("compileMemory", 2<<30, tables),
 	abi.LimitRunning:       limitRunning,
 	abi.LimitWaiting:       limitRunning,
