@@ -9,8 +9,10 @@
 //
 //	func main() {}
 //
+//	var greet = guest.Capability(greeting)
+//
 //	//go:wasmexport greet
-//	func greet() int32 { return guest.Handle(greeting) }
+//	func exportGreet() int32 { return greet() }
 //
 //	func greeting(in struct{ Name string }) (string, error) { return "hello " + in.Name, nil }
 //
@@ -20,6 +22,10 @@
 // an [Errno] (use errors.Is), and the capability may go on without it. It never retries and
 // keeps nothing between invocations. It imports the standard library and the error numbers
 // of the ABI, no more, so that modules stay small.
+//
+// Every invocation begins with the memory the module's initialiser left. This package prepares the
+// Go runtime there, [Capability] the JSON of a capability's input and output, and [Warm] whatever
+// else the first call would pay for: nothing of it has authority.
 //
 // Outside a module the same code runs against the fake host of package guesttest.
 package guest

@@ -39,6 +39,36 @@ func ExampleHandle() {
 	// INPUT_INVALID
 }
 
+var greet = guest.Capability(func(in struct {
+	Name string `json:"name"`
+},
+) (string, error) {
+	return "hello " + in.Name, nil
+})
+
+// In a module exportGreet is marked with //go:wasmexport greet.
+func exportGreet() int32 { return greet() }
+
+func ExampleCapability() {
+	host, stop := guesttest.Start()
+	defer stop()
+	fmt.Println(string(host.Run(exportGreet, `{"name":"Ada"}`).Output))
+	// Output: "hello Ada"
+}
+
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;")
+
+// A Replacer builds its tables when it is first used.
+func init() { guest.Warm(func() { escape.Replace("") }) }
+
+func ExampleWarm() {
+	run(nothing, func() error {
+		fmt.Println(escape.Replace("1 < 2"))
+		return nil
+	})
+	// Output: 1 &lt; 2
+}
+
 // run is for the examples below: it makes a capability of a function and prints its output.
 func run(prepare func(*guesttest.Host), do func() error) {
 	host, stop := guesttest.Start()

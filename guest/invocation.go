@@ -32,6 +32,10 @@ func InputJSON(v any) error {
 	if err != nil {
 		return err
 	}
+	return decode(data, v)
+}
+
+func decode(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {

@@ -6,6 +6,7 @@ package core
 import (
 	"github.com/ecotone-dev/ecotone/guest/internal/call"
 	"github.com/ecotone-dev/ecotone/guest/internal/imports"
+	_ "github.com/ecotone-dev/ecotone/guest/internal/warm" // its initialiser
 )
 
 // Bounds of what a capability says of its own failure, in bytes.

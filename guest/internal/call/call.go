@@ -14,6 +14,21 @@ import (
 
 var register sync.Mutex
 
+// refusing is how many are warming; guarded by register.
+var refusing int
+
+// Refuse has every call answered with EDENIED, and the host not asked, until end is called: an
+// initialiser that asks the host is ended by it.
+func Refuse() (end func()) {
+	step := func(n int) {
+		register.Lock()
+		defer register.Unlock()
+		refusing += n
+	}
+	step(1)
+	return func() { step(-1) }
+}
+
 // Result is what one host call left behind.
 type Result struct {
 	Value int64  // what it returned
@@ -25,6 +40,9 @@ type Result struct {
 func Do(f func() int64) (int64, error) {
 	register.Lock()
 	defer register.Unlock()
+	if refusing > 0 {
+		return -int64(errno.EDENIED), errno.EDENIED
+	}
 	n := f()
 	return n, failure(n)
 }
@@ -41,6 +59,9 @@ func Both(f func() int64) (Result, error) { return take(f, true, true) }
 func take(f func() int64, body, meta bool) (r Result, err error) {
 	register.Lock()
 	defer register.Unlock()
+	if refusing > 0 {
+		return r, errno.EDENIED
+	}
 	r.Value = f()
 	failed := failure(r.Value)
 	if failed != nil && failed != errno.ECHILD && failed != errno.EAMBIGUOUS {

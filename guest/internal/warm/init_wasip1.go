@@ -1,0 +1,3 @@
+package warm
+
+func init() { Runtime() }
