@@ -74,10 +74,10 @@ func loadGuests(dir string) (*built, error) {
 	b.small = smallGuest()
 	b.compute = &peer.Guest{Name: "Go, compute-bound", Export: "compute", Ecotone: ours, Extism: extism, Input: work}
 	var err error
-	if b.json.Want, err = logic.Sum(list); err != nil {
+	if b.json.Want, err = logic.JSONed(logic.Sum)(list); err != nil {
 		return nil, err
 	}
-	if b.compute.Want, err = logic.Compute(work); err != nil {
+	if b.compute.Want, err = logic.JSONed(logic.Compute)(work); err != nil {
 		return nil, err
 	}
 	return b, nil

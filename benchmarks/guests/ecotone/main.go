@@ -1,32 +1,23 @@
 //go:build wasip1
 
-// Command ecotone is the benchmark's Go guest behind the Ecotone ABI. The wazero and
-// wasmtime-go peers run the same bytes, behind the three host functions it uses.
+// Command ecotone is the benchmark's Go guest behind the Ecotone ABI, as the SDK's users write
+// one. The wazero and wasmtime-go peers run the same bytes, behind the three host functions it uses.
 package main
 
 import (
 	"github.com/ecotone-dev/ecotone/benchmarks/guests/logic"
-	"github.com/ecotone-dev/ecotone/guest/core"
+	"github.com/ecotone-dev/ecotone/guest"
 )
 
 func main() {}
 
-func answer(f func([]byte) ([]byte, error)) int32 {
-	in, err := core.Input()
-	if err == nil {
-		if in, err = f(in); err == nil {
-			err = core.Output(in)
-		}
-	}
-	if err != nil {
-		_ = core.Fail("FAILED", err.Error())
-		return 1
-	}
-	return 0
-}
+var (
+	summing   = guest.Capability(logic.Sum)
+	computing = guest.Capability(logic.Compute)
+)
 
 //go:wasmexport sum
-func sum() int32 { return answer(logic.Sum) }
+func sum() int32 { return summing() }
 
 //go:wasmexport compute
-func compute() int32 { return answer(logic.Compute) }
+func compute() int32 { return computing() }

@@ -21,8 +21,13 @@ func answer(f func([]byte) ([]byte, error)) int32 {
 	return 0
 }
 
+var (
+	summing   = logic.JSONed(logic.Sum)
+	computing = logic.JSONed(logic.Compute)
+)
+
 //go:wasmexport sum
-func sum() int32 { return answer(logic.Sum) }
+func sum() int32 { return answer(summing) }
 
 //go:wasmexport compute
-func compute() int32 { return answer(logic.Compute) }
+func compute() int32 { return answer(computing) }

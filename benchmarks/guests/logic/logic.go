@@ -9,46 +9,67 @@ import (
 	"sort"
 )
 
-// Sum reads {"items":[…]} and answers how many there are and their sum.
-func Sum(in []byte) ([]byte, error) {
-	var req struct {
-		Items []int64 `json:"items"`
-	}
-	if err := json.Unmarshal(in, &req); err != nil {
-		return nil, err
-	}
-	var res struct {
-		Count int   `json:"count"`
-		Sum   int64 `json:"sum"`
-	}
-	for _, v := range req.Items {
-		res.Sum += v
-	}
-	res.Count = len(req.Items)
-	return json.Marshal(res)
+// SumIn is the input of [Sum].
+type SumIn struct {
+	Items []int64 `json:"items"`
 }
 
-// Compute reads {"n":…}, counts the primes below n and hashes n bytes: work and little else.
-func Compute(in []byte) ([]byte, error) {
-	var req struct {
-		N int `json:"n"`
+// SumOut is the output of [Sum].
+type SumOut struct {
+	Count int   `json:"count"`
+	Sum   int64 `json:"sum"`
+}
+
+// Sum says how many items there are and their sum.
+func Sum(in SumIn) (out SumOut, err error) {
+	for _, v := range in.Items {
+		out.Sum += v
 	}
-	if err := json.Unmarshal(in, &req); err != nil {
-		return nil, err
-	}
-	composite := make([]byte, req.N)
-	primes := 0
-	for i := 2; i < req.N; i++ {
+	out.Count = len(in.Items)
+	return out, nil
+}
+
+// ComputeIn is the input of [Compute].
+type ComputeIn struct {
+	N int `json:"n"`
+}
+
+// ComputeOut is the output of [Compute].
+type ComputeOut struct {
+	Digest string `json:"digest"`
+	Primes int    `json:"primes"`
+}
+
+// Compute counts the primes below n and hashes n bytes: work and little else.
+func Compute(in ComputeIn) (out ComputeOut, err error) {
+	composite := make([]byte, in.N)
+	for i := 2; i < in.N; i++ {
 		if composite[i] != 0 {
 			continue
 		}
-		primes++
-		for j := i * i; j < req.N; j += i {
+		out.Primes++
+		for j := i * i; j < in.N; j += i {
 			composite[j] = 1
 		}
 	}
 	digest := sha256.Sum256(composite)
-	return json.Marshal(map[string]any{"primes": primes, "digest": hex.EncodeToString(digest[:4])})
+	out.Digest = hex.EncodeToString(digest[:4])
+	return out, nil
+}
+
+// JSONed is f from one JSON text to another.
+func JSONed[In, Out any](f func(In) (Out, error)) func([]byte) ([]byte, error) {
+	return func(text []byte) ([]byte, error) {
+		var in In
+		if err := json.Unmarshal(text, &in); err != nil {
+			return nil, err
+		}
+		out, err := f(in)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(out)
+	}
 }
 
 // SHA256 hashes a block of 4 KiB n times over.
