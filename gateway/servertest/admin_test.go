@@ -309,6 +309,8 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /openapi.json", "", nil, nil},
 		{"GET /v1/orgs", "", nil, nil},
 		{"POST /v1/orgs", "", map[string]string{"id": "acme"}, nil},
+		{"GET /v1/orgs/{org}/rates", "/v1/orgs/default/rates", nil, nil},
+		{"PUT /v1/orgs/{org}/rates", "/v1/orgs/default/rates", map[string]int{"subjectPerHour": 1000, "clientPerHour": 1000}, []string{"If-Match", `"1"`}},
 		{"GET /v1/environments", "", nil, nil},
 		{"GET /v1/environments/{slug}", "/v1/environments/project", nil, nil},
 		{"GET /v1/spaces", "", nil, nil},
