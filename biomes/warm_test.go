@@ -1,6 +1,7 @@
 package biomes_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -23,6 +24,11 @@ func TestWarm(t *testing.T) {
 	t.Logf("%v", fuel)
 	if 3*fuel["ready"] > 2*fuel["cold"] {
 		t.Errorf("made ready it costs %d, and else %d", fuel["ready"], fuel["cold"])
+	}
+	// A call that takes some memory finds it there.
+	small, large := w.run("warm:names.ready@1", input), w.run("warm:names.ready@1", map[string]any{"names": []string{strings.Repeat("a", 50<<10)}})
+	if large.Err != nil || large.Receipt.PeakMemory != small.Receipt.PeakMemory {
+		t.Errorf("with 50 KiB of input the memory grew: %d, %d, %v", small.Receipt.PeakMemory, large.Receipt.PeakMemory, large.Err)
 	}
 	o := w.run("warm:init.tried@1", "{}")
 	if o.Err != nil || string(o.Output) != `{"tried":3,"refused":3}` {

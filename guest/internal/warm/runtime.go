@@ -5,16 +5,21 @@
 // make the first goroutine) is done before, and done once.
 package warm
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 const (
 	stackBytes = 16 << 10 // what encoding/json and fmt need, and then some
 	frameBytes = 256
-	largest    = 1 << 10 // objects above this are rare, and each would keep 8 KiB or more
+	largest    = 256 // larger sizes are met by few calls, and each would keep 8 KiB or more
+	roomBytes  = 512 << 10
 )
 
 // Runtime prepares the stack of the calling goroutine, the allocator and the scheduler.
 func Runtime() {
+	room()
 	deep(stackBytes / frameBytes)
 	for size := 8; size <= largest; size += step(size) {
 		data := make([]byte, size)
@@ -29,6 +34,17 @@ func Runtime() {
 	<-done
 }
 
+// room has the heap begin with free pages. An instance whose memory grew in a call is not put back
+// to an image that was smaller, but made anew, and whether the next small object makes the memory
+// grow would be chance. The collector runs here, before anything is warm, and not later: what it
+// sweeps is cold again.
+func room() {
+	some := make([]byte, roomBytes)
+	bytes.Store(&some)
+	bytes.Store(nil)
+	runtime.GC()
+}
+
 const ptrSize = 8 // on wasm too, for Go
 
 // The sinks move what is made to the heap.
@@ -39,15 +55,10 @@ var (
 
 // step is at most the distance between the allocator's sizes.
 func step(size int) int {
-	switch {
-	case size < 128:
+	if size < 128 {
 		return 8
-	case size < 256:
-		return 16
-	case size < 512:
-		return 32
 	}
-	return 128
+	return 16
 }
 
 //go:noinline
