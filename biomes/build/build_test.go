@@ -34,7 +34,7 @@ func everything(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"echo", "leaky", "probe", "slow"} {
+	for _, name := range []string{"echo", "leaky", "probe", "slow", "warm"} {
 		if all[name], err = Guest(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}

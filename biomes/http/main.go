@@ -7,5 +7,7 @@ import "github.com/ecotone-dev/ecotone/guest"
 
 func main() {}
 
+var fetching = guest.Capability(doFetch)
+
 //go:wasmexport fetch
-func fetch() int32 { return guest.Handle(doFetch) }
+func fetch() int32 { return fetching() }

@@ -7,14 +7,21 @@ import "github.com/ecotone-dev/ecotone/guest"
 
 func main() {}
 
+var (
+	putting  = guest.Capability(doPut)
+	getting  = guest.Capability(doGet)
+	listing  = guest.Capability(doList)
+	deleting = guest.Capability(doDelete)
+)
+
 //go:wasmexport put
-func put() int32 { return guest.Handle(doPut) }
+func put() int32 { return putting() }
 
 //go:wasmexport get
-func get() int32 { return guest.Handle(doGet) }
+func get() int32 { return getting() }
 
 //go:wasmexport list
-func list() int32 { return guest.Handle(doList) }
+func list() int32 { return listing() }
 
 //go:wasmexport delete
-func deleteNote() int32 { return guest.Handle(doDelete) }
+func deleteNote() int32 { return deleting() }

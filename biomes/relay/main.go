@@ -7,5 +7,7 @@ import "github.com/ecotone-dev/ecotone/guest"
 
 func main() {}
 
+var invoking = guest.Capability(doInvoke)
+
 //go:wasmexport invoke
-func invoke() int32 { return guest.Handle(doInvoke) }
+func invoke() int32 { return invoking() }

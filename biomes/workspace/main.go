@@ -8,29 +8,41 @@ import "github.com/ecotone-dev/ecotone/guest"
 
 func main() {}
 
+var (
+	reading  = guest.Capability(named(doRead))
+	listing  = guest.Capability(named(doList))
+	writing  = guest.Capability(named(doWrite))
+	editing  = guest.Capability(named(doEdit))
+	copying  = guest.Capability(named(doCopy))
+	moving   = guest.Capability(named(doMove))
+	removing = guest.Capability(named(doRemove))
+	grepping = guest.Capability(named(doGrep))
+	globbing = guest.Capability(named(doGlob))
+)
+
 //go:wasmexport read
-func read() int32 { return guest.Handle(named(doRead)) }
+func read() int32 { return reading() }
 
 //go:wasmexport list
-func list() int32 { return guest.Handle(named(doList)) }
+func list() int32 { return listing() }
 
 //go:wasmexport write
-func write() int32 { return guest.Handle(named(doWrite)) }
+func write() int32 { return writing() }
 
 //go:wasmexport edit
-func edit() int32 { return guest.Handle(named(doEdit)) }
+func edit() int32 { return editing() }
 
 //go:wasmexport copy
-func copyFile() int32 { return guest.Handle(named(doCopy)) }
+func copyFile() int32 { return copying() }
 
 //go:wasmexport move
-func move() int32 { return guest.Handle(named(doMove)) }
+func move() int32 { return moving() }
 
 //go:wasmexport remove
-func remove() int32 { return guest.Handle(named(doRemove)) }
+func remove() int32 { return removing() }
 
 //go:wasmexport grep
-func grep() int32 { return guest.Handle(named(doGrep)) }
+func grep() int32 { return grepping() }
 
 //go:wasmexport glob
-func glob() int32 { return guest.Handle(named(doGlob)) }
+func glob() int32 { return globbing() }
