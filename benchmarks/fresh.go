@@ -55,11 +55,11 @@ func compileAll(ctx context.Context, ours *peer.Host, g *peer.Guest) (*hosts, er
 		return nil, errLate
 	}
 	var group errgroup.Group
-	group.Go(func() (err error) { h.plain, err = peer.NewWazero(ctx, g.Ecotone, false); return err })
-	group.Go(func() (err error) { h.checked, err = peer.NewWazero(ctx, g.Ecotone, true); return err })
+	group.Go(func() (err error) { h.plain, err = peer.NewWazero(ctx, g.Bare(), false); return err })
+	group.Go(func() (err error) { h.checked, err = peer.NewWazero(ctx, g.Bare(), true); return err })
 	group.Go(func() (err error) { h.extism, err = peer.NewExtism(ctx, g.Extism); return err })
 	if peer.WasmtimeMissing == "" {
-		group.Go(func() (err error) { h.wasmtime, err = peer.NewWasmtime(g.Ecotone); return err })
+		group.Go(func() (err error) { h.wasmtime, err = peer.NewWasmtime(g.Bare()); return err })
 	}
 	if err := group.Wait(); err != nil {
 		h.close()

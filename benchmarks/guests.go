@@ -25,7 +25,7 @@ func buildGuests(ctx context.Context, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "ecotone.wasm"), biome, 0o644); err != nil {
 		return err
 	}
-	for _, name := range []string{"extism", "kernels"} {
+	for _, name := range []string{"plain", "extism", "kernels"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name+".wasm"), "./guests/"+name)
 		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -59,8 +59,8 @@ func loadGuests(dir string) (*built, error) {
 		}
 		return raw
 	}
-	ours, extism, kernels := read("ecotone.wasm"), read("extism.wasm"), read("kernels.wasm")
-	if ours == nil || extism == nil || kernels == nil {
+	ours, plain, extism, kernels := read("ecotone.wasm"), read("plain.wasm"), read("extism.wasm"), read("kernels.wasm")
+	if ours == nil || plain == nil || extism == nil || kernels == nil {
 		return nil, fmt.Errorf("the guests are not built: run with -prepare first")
 	}
 	items := make([]int, 40)
@@ -70,9 +70,9 @@ func loadGuests(dir string) (*built, error) {
 	list, _ := json.Marshal(map[string]any{"items": items})
 	work := []byte(`{"n":65536}`)
 	b := &built{kernels: kernels}
-	b.json = &peer.Guest{Name: "Go + JSON", Export: "sum", Ecotone: ours, Extism: extism, Input: list}
+	b.json = &peer.Guest{Name: "Go + JSON", Export: "sum", Ecotone: ours, Plain: plain, Extism: extism, Input: list}
 	b.small = smallGuest()
-	b.compute = &peer.Guest{Name: "Go, compute-bound", Export: "compute", Ecotone: ours, Extism: extism, Input: work}
+	b.compute = &peer.Guest{Name: "Go, compute-bound", Export: "compute", Ecotone: ours, Plain: plain, Extism: extism, Input: work}
 	var err error
 	if b.json.Want, err = logic.JSONed(logic.Sum)(list); err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ import (
 type Guest struct {
 	Name    string
 	Export  string
-	Ecotone []byte // for Ecotone, wazero and wasmtime: a reactor that imports ecotone_v1
+	Ecotone []byte // a biome: a reactor that imports ecotone_v1
+	Plain   []byte // the same logic without an SDK, for wazero and wasmtime; nil: the biome
 	Extism  []byte // an Extism plug-in with the same logic
 	Input   []byte
 	Want    []byte // JSON
@@ -72,4 +73,12 @@ func (e *exchange) write(mem []byte, ptr, n uint32) int64 {
 	}
 	e.output = append([]byte(nil), mem[ptr:ptr+n]...)
 	return 0
+}
+
+// Bare is what wazero and wasmtime run.
+func (g *Guest) Bare() []byte {
+	if g.Plain != nil {
+		return g.Plain
+	}
+	return g.Ecotone
 }

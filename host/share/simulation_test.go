@@ -15,7 +15,6 @@ type world struct {
 	tokens int
 	guests []*guest
 	now    int64
-	order  int
 }
 
 // guest is a turn that never has enough, or that thinks between its slices.

@@ -1,7 +1,7 @@
 //go:build wasip1
 
 // Command ecotone is the benchmark's Go guest behind the Ecotone ABI, as the SDK's users write
-// one. The wazero and wasmtime-go peers run the same bytes, behind the three host functions it uses.
+// one.
 package main
 
 import (
