@@ -99,7 +99,7 @@ endif
 	cd benchmarks && $(BENCH) -prepare
 
 bench: benchbin ## measure the hot path beside its peers, and publish it; QUICK=1 for less than a minute
-	cd benchmarks && $(BENCH) $(if $(BENCH_OUT),-out $(BENCH_OUT)) $(if $(QUICK),-quick)
+	cd benchmarks && $(BENCH) $(if $(BENCH_OUT),-out $(BENCH_OUT)) $(if $(QUICK),-quick) $(if $(BUDGET),-budget $(BUDGET))
 	$(if $(QUICK)$(BENCH_OUT),,cd benchmarks && $(BENCH) -publish)
 
 SOAK ?= 10m

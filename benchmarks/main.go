@@ -36,10 +36,12 @@ func main() {
 		guests  = flag.String("guests", "guests/built", "folder of the built guests")
 		out     = flag.String("out", "", "folder of the report; \"\" is results of a full run, and results/local of any other")
 		only    = flag.String("only", "", "comma-separated sections to run: "+strings.Join(sectionNames(), ","))
+		budget  = flag.Duration("budget", fullBudget, "when a full run ends; what is still to do then says so")
 		publish = flag.Bool("publish", false, "bring the figures in the documents to the last full run")
 		check   = flag.Bool("check", false, "fail when the figures in the documents are not those of the last full run")
 	)
 	flag.Parse()
+	fullBudget = *budget
 	if *out == "" {
 		*out = "results"
 		if *quick || *only != "" {

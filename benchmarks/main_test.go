@@ -123,3 +123,20 @@ func once(ctx context.Context, address string, r load.Request) ([]byte, error) {
 	defer res.Body.Close()
 	return io.ReadAll(res.Body)
 }
+
+// A run that measured nothing still names every row with a target, and sections without one add none.
+func TestCompleteNamesEveryTarget(t *testing.T) {
+	b := &bench{Report: report.New(false), built: &built{json: &peer.Guest{Name: "Go + JSON"}}}
+	all, err := choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.complete(all)
+	want := 0
+	for _, rows := range b.expected() {
+		want += len(rows)
+	}
+	if len(b.Rows) != want || want < 10 {
+		t.Errorf("%d rows, want %d", len(b.Rows), want)
+	}
+}

@@ -90,11 +90,15 @@ func runSoak(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// settled is what the gateway holds when nothing runs.
+// settling is longer than anything idle is kept: instances for a minute, connections to origins for half
+// of that, workers without a connection for ten seconds. What is left then is left for good.
+const settling = 80 * time.Second
+
+// settled is what the gateway holds when nothing has run for a while.
 func settled(ctx context.Context, g *gateway) (stats, error) {
 	control.CloseIdleConnections()
 	select {
-	case <-time.After(15 * time.Second): // deadlines pass, workers without a connection end, memory is given back
+	case <-time.After(settling):
 	case <-ctx.Done():
 		return stats{}, ctx.Err()
 	}
