@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/tetratelabs/wazero v1.12.0
-	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/sys v0.50.0
 )
 
 require (

@@ -94,11 +94,6 @@ func familyCPU() time.Duration { return usage(syscall.RUSAGE_SELF) + usage(sysca
 // processCPU is the processor time of this process, all threads.
 func processCPU() time.Duration { return usage(syscall.RUSAGE_SELF) }
 
-// threadCPU is the processor time of the calling thread.
-func threadCPU() time.Duration { return usage(rusageThread) }
-
-const rusageThread = 1 // RUSAGE_THREAD, Linux's own
-
 func usage(who int) time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(who, &u) != nil {
