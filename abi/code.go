@@ -113,6 +113,7 @@ const (
 	CodeEnvironmentNotGranted Code = "ENVIRONMENT_NOT_GRANTED"
 	CodeReachCeiling          Code = "REACH_CEILING_EXCEEDED"
 	CodeClassificationCeiling Code = "CLASSIFICATION_CEILING_EXCEEDED"
+	CodeNotInAllowList        Code = "CAPABILITY_NOT_IN_ENVIRONMENT_ALLOWLIST"
 	CodeClassificationFlow    Code = "CLASSIFICATION_FLOW"
 	CodeUnclassified          Code = "CAPABILITY_UNCLASSIFIED"
 	CodeCapabilityUnknown     Code = "CAPABILITY_UNKNOWN"
@@ -248,6 +249,7 @@ var codeTable = []CodeInfo{
 	{CodeEnvironmentNotGranted, KindPermissionDenied, 403, EDENIED, "The biome's install grant does not admit this environment."},
 	{CodeReachCeiling, KindPermissionDenied, 403, EDENIED, "The reach is above the environment's ceiling."},
 	{CodeClassificationCeiling, KindPermissionDenied, 403, EDENIED, "The data is classified above the ceiling."},
+	{CodeNotInAllowList, KindPermissionDenied, 403, EDENIED, "The environment names the capabilities it admits, and this is not one of them."},
 	{CodeClassificationFlow, KindPermissionDenied, 403, EDENIED, "Data would flow to a sink that is cleared for less."},
 	{CodeUnclassified, KindPermissionDenied, 403, EDENIED, "The catalogue cannot say the capability's reach, and the environment is a boundary."},
 	{CodeCapabilityUnknown, KindNotFound, 404, ENOENT, "There is no such capability, or nothing says you may know of it."},

@@ -8,6 +8,7 @@ package environment
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -46,6 +47,8 @@ type Environment struct {
 	Available   bool               // trusted-dev is there only under --dev (X7)
 	Limits      abi.Limits         // resolved
 	Revision    uint64             // raised by every change of the limits; 1 as shipped
+
+	allowed []abi.CapabilityRef // of an organisation's own only: what it admits; nil is no list
 }
 
 // The slugs of the built-in environments (X2, X3).
@@ -162,3 +165,9 @@ func SetLimits(l abi.Limits, changes map[string]int64) (abi.Limits, *abi.Error) 
 
 // Boundary reports whether the environment is of the boundary family.
 func (e *Environment) Boundary() bool { return e.Enforcement == Boundary }
+
+// Allows reports whether the environment names the capabilities it admits, and whether ref is one
+// of them. Only an environment of an organisation's own can name any (X54).
+func (e *Environment) Allows(ref abi.CapabilityRef) (named, ok bool) {
+	return e.allowed != nil, slices.Contains(e.allowed, ref)
+}

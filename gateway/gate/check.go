@@ -13,8 +13,7 @@ import (
 // CheckID numbers the checks in the order in which the first failure names the code.
 type CheckID int
 
-// The checks. What an environment of an organisation's own allows will stand between
-// classification and rate.
+// The checks.
 const (
 	CheckEnvironment    CheckID = iota // the environment can be used here at all
 	CheckLifecycle                     // the capability exists and is not disabled
@@ -26,6 +25,7 @@ const (
 	CheckUserGrant                     // agents: the user holds one as well
 	CheckReach                         // the declared reach is within every ceiling
 	CheckClassification                // the starting label is within every ceiling
+	CheckAllowList                     // an environment of an organisation's own names the capability, if it names any
 	CheckRate                          // no ceiling on how often is used up
 	CheckSchema                        // the input satisfies the schema
 	CheckApproval                      // no approval is needed that nobody can give
@@ -51,6 +51,7 @@ var checks = [NumChecks]Check{
 	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", judgeUserGrant},
 	CheckReach:          {"reach", abi.CodeReachCeiling, "switch-environment", judgeReach},
 	CheckClassification: {"classification", abi.CodeClassificationCeiling, "use-less-sensitive-data", judgeClassification},
+	CheckAllowList:      {"allow-list", abi.CodeNotInAllowList, "switch-environment", judgeAllowList},
 	CheckRate:           {"rate", abi.CodeRateExceeded, "wait", judgeRate},
 	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", judgeSchema},
 	CheckApproval:       {"approval", abi.CodeApprovalUnbuilt, "use-another-capability", judgeApproval},
@@ -118,13 +119,6 @@ func (v view) continues() bool {
 	p := v.parent
 	return p != nil && p.Org == v.f.Org && p.Session == v.f.Session && p.Space == v.f.Space && p.Subject == v.f.Subject &&
 		p.User == v.f.User && p.Environment == v.f.Environment
-}
-
-func judgeLifecycle(v view) Result {
-	if v.biome == nil {
-		return Result{State: Failed, Code: abi.CodeCapabilityUnknown}
-	}
-	return pass(!v.biome.Disabled)
 }
 
 // judgeInstall looks at the version, not at the environment: a capability that a newer upload
@@ -204,23 +198,6 @@ func judgeReach(v view) Result {
 
 func judgeClassification(v view) Result { return pass(v.start <= v.ceiling) }
 
-// judgeRate comes before the input is judged: judging it is work, too.
-func judgeRate(v view) Result {
-	switch {
-	case v.desc == nil:
-		return notReached
-	case v.env.Waives:
-		return waived
-	case v.f.Rate == Within:
-		return passed
-	case v.f.Rate == Uncounted:
-		return Result{State: Pending}
-	case v.f.Rate == Uncountable:
-		return Result{State: Failed, Code: abi.CodeRateUnavailable}
-	}
-	return failed
-}
-
 func judgeSchema(v view) Result {
 	switch {
 	case v.desc == nil:
@@ -229,18 +206,6 @@ func judgeSchema(v view) Result {
 		return passed
 	case v.f.Schema == Unjudged:
 		return Result{State: Pending}
-	}
-	return failed
-}
-
-func judgeApproval(v view) Result {
-	switch {
-	case v.desc == nil:
-		return notReached
-	case !v.desc.RequiresApproval:
-		return passed
-	case v.env.Waives:
-		return waived
 	}
 	return failed
 }

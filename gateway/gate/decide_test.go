@@ -285,7 +285,7 @@ func TestTableOrder(t *testing.T) {
 	}
 	want := []string{
 		"environment", "lifecycle", "install", "calls", "environment-admitted", "caller-grant", "grant", "user-grant",
-		"reach", "classification", "rate", "schema", "approval",
+		"reach", "classification", "allow-list", "rate", "schema", "approval",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
