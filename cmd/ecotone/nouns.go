@@ -170,6 +170,13 @@ func (t *tokenFile) close() error {
 	return err
 }
 
+// set puts what was said into a request.
+func set(in map[string]any, name, v string) {
+	if v != "" {
+		in[name] = v
+	}
+}
+
 func expiry(d time.Duration) *time.Time {
 	if d <= 0 {
 		return nil

@@ -31,14 +31,9 @@ type SessionOpenCmd struct {
 // Run opens a session.
 func (c *SessionOpenCmd) Run(e *Env) error {
 	in := map[string]any{"subject": c.Subject}
-	set := func(name, v string) {
-		if v != "" {
-			in[name] = v
-		}
-	}
-	set("user", c.User)
-	set("space", c.Space)
-	set("clearance", c.Clearance)
+	set(in, "user", c.User)
+	set(in, "space", c.Space)
+	set(in, "clearance", c.Clearance)
 	if c.Environment != "" {
 		in["environment"] = abi.MakeEnvironmentRef(c.Environment)
 	}

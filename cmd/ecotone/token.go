@@ -17,6 +17,8 @@ type TokenCmd struct {
 type TokenIssueCmd struct {
 	Principal string        `arg:"" help:"Name of the principal."`
 	Role      string        `help:"operator, org-admin, author, approver or auditor." required:""`
+	User      string        `help:"Whose principal it is, as user:NAME. Fixed with the first token." placeholder:"SUBJECT"`
+	Clearance string        `help:"What it may be shown of what invocations carry; internal, and regulated for operators, unless it is said. Fixed with the first token." placeholder:"LABEL"`
 	Expires   time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
 	Save      string        `help:"Write the token to this new file instead of printing it." type:"path"`
 }
@@ -24,6 +26,8 @@ type TokenIssueCmd struct {
 // Run issues one token.
 func (c *TokenIssueCmd) Run(e *Env) error {
 	in := map[string]any{"principal": c.Principal, "role": c.Role}
+	set(in, "user", c.User)
+	set(in, "clearance", c.Clearance)
 	if t := expiry(c.Expires); t != nil {
 		in["expires"] = t
 	}
@@ -35,7 +39,7 @@ type TokenListCmd struct{ Page }
 
 // Run prints one page.
 func (c *TokenListCmd) Run(e *Env) error {
-	return e.list("/v1/tokens", c.Page, nil, "id", "kind", "principal", "role", "session", "expires", "revoked")
+	return e.list("/v1/tokens", c.Page, nil, "id", "kind", "principal", "role", "user", "clearance", "session", "expires", "revoked")
 }
 
 // TokenRevokeCmd revokes.

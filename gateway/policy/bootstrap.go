@@ -35,7 +35,7 @@ func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 		by := bootstrapper.Name()
 		systemOrg, systemSpace := s.newOrg(SystemOrg, space.System, by)
 		org, own := s.newOrg(DefaultOrg, space.Org, by)
-		who := session.Principal{ID: operatorPrincipal, Org: DefaultOrg, Role: session.Operator}
+		who := session.Principal{ID: operatorPrincipal, Org: DefaultOrg, Role: session.Operator, Clearance: abi.Regulated}
 		rec, text := newPrincipalToken(who, by, now)
 		first.OperatorToken = text
 		c := &change{records: []any{

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -352,7 +353,7 @@ func TestOverride(t *testing.T) {
 	if decide(abi.Internal) != "" || decide(abi.Confidential) != abi.CodeClassificationCeiling {
 		t.Error("the override does not hold")
 	}
-	if !slices.Equal(built, s.Environments()) {
+	if !reflect.DeepEqual(built, s.Environments()) {
 		t.Error("the built-in changed")
 	}
 	put := func(c abi.Classification, e Expect) error {

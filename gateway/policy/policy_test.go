@@ -206,7 +206,7 @@ func TestBootstrapOnce(t *testing.T) {
 	if s.first.OperatorToken == "" || s.first.DevToken != "" {
 		t.Error("the first start hands out the operator's token alone")
 	}
-	if s.op != (session.Principal{ID: "operator", Org: "default", Role: session.Operator}) {
+	if s.op != (session.Principal{ID: "operator", Org: "default", Role: session.Operator, Clearance: abi.Regulated}) {
 		t.Errorf("%+v", s.op)
 	}
 	orgs, err := s.Orgs(s.op)

@@ -259,7 +259,7 @@ func TestPrincipalTokens(t *testing.T) {
 	}
 	st, ann, text, err := issue(TokenRequest{Org: DefaultOrg, Principal: "ann", Role: session.OrgAdmin})
 	must(t, err)
-	if ann != (session.Principal{ID: "ann", Org: DefaultOrg, Role: session.OrgAdmin}) || st.Expires.Sub(noon) != DefaultToken {
+	if ann != (session.Principal{ID: "ann", Org: DefaultOrg, Role: session.OrgAdmin, Clearance: abi.Internal}) || st.Expires.Sub(noon) != DefaultToken {
 		t.Errorf("%+v %+v", ann, st)
 	}
 	_, _, _, err = issue(TokenRequest{Org: DefaultOrg, Principal: "ann", Role: session.Auditor})
@@ -297,6 +297,60 @@ func TestPrincipalTokens(t *testing.T) {
 	must(t, err)
 	s.now = noon.Add(DefaultToken)
 	code(t, second(s.Principal(text2)), abi.CodeUnauthenticated)
+}
+
+// S17: whose principal it is and what it is cleared for are fixed with its first token, and nobody
+// issues a token that is cleared for more than they are.
+func TestPrincipalIsFixed(t *testing.T) {
+	s := start(t, false)
+	issue := func(by session.Principal, r TokenRequest) (session.Principal, error) {
+		r.Org = DefaultOrg
+		_, text, err := s.IssueToken(t.Context(), by, r)
+		if err != nil {
+			return session.Principal{}, err
+		}
+		return s.Principal(text)
+	}
+	first := TokenRequest{Principal: "ann", Role: session.Approver, User: "user:ann", Clearance: abi.Secret}
+	ann, err := issue(s.op, first)
+	must(t, err)
+	want := session.Principal{ID: "ann", Org: DefaultOrg, Role: session.Approver, User: "user:ann", Clearance: abi.Secret}
+	if ann != want {
+		t.Errorf("%+v", ann)
+	}
+	for _, same := range []TokenRequest{first, {Principal: "ann", Role: session.Approver}} {
+		if again, err := issue(s.op, same); err != nil || again != want {
+			t.Errorf("%+v %v", again, err)
+		}
+	}
+	for _, other := range []TokenRequest{
+		{Principal: "ann", Role: session.Approver, User: "user:bob"},
+		{Principal: "ann", Role: session.Approver, Clearance: abi.Regulated},
+		{Principal: "ann", Role: session.Approver, Clearance: abi.Public},
+	} {
+		code(t, second(issue(s.op, other)), abi.CodeConflict)
+	}
+	for _, user := range []abi.Subject{"agent:bot", "user:", "ann", "biome:x"} {
+		code(t, second(issue(s.op, TokenRequest{Principal: "bob", Role: session.Approver, User: user})), abi.CodeInvalidRequest)
+	}
+	admin, err := issue(s.op, TokenRequest{Principal: "admin", Role: session.OrgAdmin, Clearance: abi.Confidential})
+	must(t, err)
+	code(t, second(issue(admin, TokenRequest{Principal: "carol", Role: session.Auditor, Clearance: abi.Secret})), abi.CodeForbidden)
+	code(t, second(issue(admin, TokenRequest{Principal: "ann", Role: session.Approver})), abi.CodeForbidden)
+	if carol, err := issue(admin, TokenRequest{Principal: "carol", Role: session.Auditor, Clearance: abi.Confidential}); err != nil || carol.Cleared() != abi.Confidential {
+		t.Errorf("%+v %v", carol, err)
+	}
+	// Nothing said is the role's.
+	for _, r := range []session.Role{session.Operator, session.OrgAdmin, session.Author, session.Approver, session.Auditor} {
+		p, err := issue(s.op, TokenRequest{Principal: "p-" + string(r), Role: r})
+		must(t, err)
+		if p.Clearance != r.DefaultClearance() || (p.Clearance == abi.Regulated) != (r == session.Operator) {
+			t.Errorf("%s is cleared for %s", r, p.Clearance)
+		}
+	}
+	if got, there := s.again().principal(DefaultOrg, "ann"); !there || got != want {
+		t.Errorf("after a restart %+v", got)
+	}
 }
 
 // PF-F16: many writers, many names: all are there, and each revision is one write.

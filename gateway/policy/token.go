@@ -16,11 +16,12 @@ const (
 )
 
 // IssueToken issues a token for a principal and returns its text, which is shown this once. The
-// principal is made when it is not there; one that is there keeps its role (CONFLICT): the role
-// is the principal's, never the token's, so that there is one answer to what a token may do
-// (PF-A14). Only an operator makes operators, and only in an organisation of their own choosing.
+// principal is made when it is not there; one that is there keeps its role, its user and its
+// clearance (CONFLICT): they are the principal's, never the token's, so that there is one answer to
+// what a token may do (PF-A14). Only an operator makes operators, and only in an organisation of
+// their own choosing; nobody issues a token that is cleared for more than they are.
 func (s *Service) IssueToken(ctx context.Context, p session.Principal, r TokenRequest) (t TokenStatus, token string, err error) {
-	in := intent{by: p, op: OpTokenIssue, org: r.Org, fields: []string{"principal", "role", "expires"}}
+	in := intent{by: p, op: OpTokenIssue, org: r.Org, fields: []string{"principal", "role", "user", "clearance", "expires"}}
 	err = s.apply(ctx, in, func(st *state) (*change, error) {
 		o := st.orgs[r.Org]
 		if o == nil {
@@ -41,14 +42,17 @@ func (s *Service) IssueToken(ctx context.Context, p session.Principal, r TokenRe
 		if err != nil {
 			return nil, err
 		}
-		who := session.Principal{ID: r.Principal, Org: r.Org, Role: role}
-		if have, there := o.principals[who.ID]; there && have.Role != role {
-			return nil, abi.Errorf(abi.CodeConflict, "the principal is there already, with the role %s", have.Role).At("/role")
+		who, err := o.principalFor(r, role)
+		if err != nil {
+			return nil, err
+		}
+		if who.Cleared() > p.Cleared() {
+			return nil, abi.Errorf(abi.CodeForbidden, "nobody issues a token that is cleared for more than they are").At("/clearance")
 		}
 		var rec session.Token
 		rec, token = newPrincipalToken(who, p.Name(), now)
 		rec.Expires = &expires
-		t = status(rec, role, false)
+		t = status(rec, who, false)
 		return &change{records: []any{who, rec}, target: rec.ID}, nil
 	})
 	if err != nil {
@@ -63,11 +67,42 @@ func newPrincipalToken(who session.Principal, by string, now time.Time) (session
 	return rec, text
 }
 
-func status(t session.Token, role session.Role, revoked bool) TokenStatus {
-	return TokenStatus{
-		ID: t.ID, Kind: t.Kind, Org: t.Org, Principal: t.Principal, Role: role, Session: t.Session,
+// principalFor is who a token is asked for: the principal that is there, or the one to be made.
+func (o *orgState) principalFor(r TokenRequest, role session.Role) (session.Principal, error) {
+	if r.User != "" {
+		if _, err := abi.ParseSubject(string(r.User)); err != nil || r.User.Kind() != abi.SubjectUser {
+			return session.Principal{}, abi.Errorf(abi.CodeInvalidRequest, "%s is not a user", abi.Quote(string(r.User))).At("/user")
+		}
+	}
+	have, there := o.principals[r.Principal]
+	if !there {
+		who := session.Principal{ID: r.Principal, Org: r.Org, Role: role, User: r.User, Clearance: r.Clearance}
+		who.Clearance = who.Cleared()
+		return who, nil
+	}
+	fixed := func(at string) error {
+		return abi.Errorf(abi.CodeConflict, "the principal is there already, and with another %s", at).At("/" + at)
+	}
+	switch {
+	case have.Role != role:
+		return have, fixed("role")
+	case r.User != "" && have.User != r.User:
+		return have, fixed("user")
+	case r.Clearance.Valid() && have.Cleared() != r.Clearance:
+		return have, fixed("clearance")
+	}
+	return have, nil
+}
+
+func status(t session.Token, who session.Principal, revoked bool) TokenStatus {
+	out := TokenStatus{
+		ID: t.ID, Kind: t.Kind, Org: t.Org, Principal: t.Principal, Session: t.Session,
 		Expires: t.Expires, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt, Revoked: revoked,
 	}
+	if who.ID != "" {
+		out.Role, out.User, out.Clearance = who.Role, who.User, who.Cleared()
+	}
+	return out
 }
 
 // RevokeToken ends a token with a record of its own. It is refused from the moment this
@@ -113,6 +148,6 @@ func (s *Service) Tokens(ctx context.Context, p session.Principal, org string, c
 	return listing(ctx, s, p, OpReadGuarded, "token", org, cut, func(tx store.Tx, t *session.Token) (TokenStatus, bool, error) {
 		dead, err := lookup[tokenRevocation](tx, keyOf(tokenRevocation{Org: org, Token: t.ID}))
 		who, _ := s.principal(org, t.Principal)
-		return status(*t, who.Role, dead != nil), true, err
+		return status(*t, who, dead != nil), true, err
 	})
 }

@@ -192,26 +192,31 @@ type SessionRequest struct {
 	Expires     *time.Time         `json:"expires,omitempty"`
 }
 
-// TokenRequest issues a token for a principal, which is made when it is not there yet.
+// TokenRequest issues a token for a principal, which is made when it is not there yet. A user that
+// is absent is the principal's, or none; a clearance likewise, or the role's.
 type TokenRequest struct {
-	Org       string       `json:"org"`
-	Principal string       `json:"principal"` // a slug
-	Role      session.Role `json:"role"`
-	Expires   *time.Time   `json:"expires,omitempty"`
+	Org       string             `json:"org"`
+	Principal string             `json:"principal"` // a slug
+	Role      session.Role       `json:"role"`
+	User      abi.Subject        `json:"user,omitempty"`
+	Clearance abi.Classification `json:"clearance,omitempty"`
+	Expires   *time.Time         `json:"expires,omitempty"`
 }
 
 // TokenStatus is what anyone may be shown of a token.
 type TokenStatus struct {
-	ID        string       `json:"id"`
-	Kind      session.Kind `json:"kind"`
-	Org       string       `json:"org"`
-	Principal string       `json:"principal,omitempty"`
-	Role      session.Role `json:"role,omitempty"`
-	Session   string       `json:"session,omitempty"`
-	Expires   *time.Time   `json:"expires,omitempty"`
-	CreatedBy string       `json:"createdBy"`
-	CreatedAt time.Time    `json:"createdAt"`
-	Revoked   bool         `json:"revoked"`
+	ID        string             `json:"id"`
+	Kind      session.Kind       `json:"kind"`
+	Org       string             `json:"org"`
+	Principal string             `json:"principal,omitempty"`
+	Role      session.Role       `json:"role,omitempty"`
+	User      abi.Subject        `json:"user,omitempty"`
+	Clearance abi.Classification `json:"clearance,omitempty"`
+	Session   string             `json:"session,omitempty"`
+	Expires   *time.Time         `json:"expires,omitempty"`
+	CreatedBy string             `json:"createdBy"`
+	CreatedAt time.Time          `json:"createdAt"`
+	Revoked   bool               `json:"revoked"`
 }
 
 // Identity is who a token stands for: a principal or a session, never both.

@@ -34,11 +34,33 @@ func (r *Role) UnmarshalText(b []byte) error {
 	return abi.Errorf(abi.CodeInvalidRequest, "%s is not one of operator, org-admin, author, approver, auditor", abi.Quote(string(b)))
 }
 
-// Principal is who administers. The zero principal may do nothing.
+// Principal is who administers. The zero principal may do nothing. All of it is fixed when the
+// principal is made.
 type Principal struct {
 	ID   string `json:"id"` // a slug, unique in the organisation
 	Org  string `json:"org"`
 	Role Role   `json:"role"`
+	// User is whose principal it is, or "": who asks as that user, or has an agent ask, is not
+	// somebody else who decides (S17).
+	User abi.Subject `json:"user,omitempty"`
+	// Clearance is what the principal may be shown of what invocations carry; see [Principal.Cleared].
+	Clearance abi.Classification `json:"clearance,omitempty"`
+}
+
+// DefaultClearance is what a principal is cleared for that nothing was said of.
+func (r Role) DefaultClearance() abi.Classification {
+	if r == Operator {
+		return abi.Regulated
+	}
+	return abi.Internal
+}
+
+// Cleared is the principal's clearance: one made before there were any has its role's.
+func (p Principal) Cleared() abi.Classification {
+	if p.Clearance.Valid() {
+		return p.Clearance
+	}
+	return p.Role.DefaultClearance()
 }
 
 // Name is how a record names the principal: organisation and id.
