@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
@@ -38,18 +39,20 @@ type orgState struct {
 	staleSpaces map[string]struct{}
 	staleBiomes map[string]struct{}
 
-	spaces       map[string]space.Space
-	overrides    map[abi.EnvironmentRef]environment.Override
-	endpoints    map[string]*endpointState
-	secrets      map[string]grant.Secret
-	biomes       map[string]*biomeState
-	providers    map[abi.CapabilityRef]string // biome name, over all uploads: a ref is never taken over
-	grants       map[string]*grant.Grant      // not revoked
-	environments map[string]grant.EnvironmentGrant
-	installs     map[string]grant.Install
-	revoked      map[string]grant.Revocation
-	principals   map[string]session.Principal
-	dead         map[string]struct{} // ids of revoked tokens
+	spaces        map[string]space.Space
+	overrides     map[abi.EnvironmentRef]environment.Override
+	endpoints     map[string]*endpointState
+	secrets       map[string]grant.Secret
+	biomes        map[string]*biomeState
+	providers     map[abi.CapabilityRef]string // biome name, over all uploads: a ref is never taken over
+	grants        map[string]*grant.Grant      // not revoked
+	environments  map[string]grant.EnvironmentGrant
+	approveGrants map[string]grant.ApproveGrant
+	approvals     approvals
+	installs      map[string]grant.Install
+	revoked       map[string]grant.Revocation
+	principals    map[string]session.Principal
+	dead          map[string]struct{} // ids of revoked tokens
 }
 
 type endpointState struct {
@@ -109,6 +112,10 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { return o.applyGrant(st.batch, st.words.grant(r)) })
 	case grant.EnvironmentGrant:
 		return st.within(r.Org, func(o *orgState) error { o.environments[r.ID] = r; return nil })
+	case grant.ApproveGrant:
+		return st.within(r.Org, func(o *orgState) error { o.approveGrants[r.ID] = r; return nil })
+	case approval.Request, approval.Decision, approval.Use, approval.Result:
+		return st.applyApproval(r)
 	case grant.Install:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyInstall(r) })
 	case grant.Revocation:
@@ -140,6 +147,7 @@ func newOrg(r Org) *orgState {
 		spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{},
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
 		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
+		approveGrants: map[string]grant.ApproveGrant{}, approvals: approvals{},
 		installs: map[string]grant.Install{}, revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
 		dead: map[string]struct{}{},
 	}
