@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ type BiomeCmd struct {
 	Build   BiomeBuildCmd   `cmd:"" help:"Put a manifest into a module, compiling a Go biome first, and say what admission would."`
 	Push    BiomePushCmd    `cmd:"" help:"Upload a biome."`
 	Install BiomeInstallCmd `cmd:"" help:"Admit one digest of a biome to environments."`
+	Diff    BiomeDiffCmd    `cmd:"" help:"Show what a version of a biome may do at most, and what changes with it."`
 	List    BiomeListCmd    `cmd:"" aliases:"ls" help:"List biomes."`
 	Show    BiomeShowCmd    `cmd:"" help:"Show a biome and its install grant."`
 	Disable BiomeDisableCmd `cmd:"" help:"Stop a biome from being invoked."`
@@ -106,26 +108,26 @@ type BiomeInstallCmd struct {
 	Call        []string `help:"Capability it may invoke; may be repeated." placeholder:"REF"`
 	Endpoint    []string `help:"Endpoint it may use; may be repeated." placeholder:"NAME"`
 	Secret      []string `help:"Secret it may use; may be repeated." placeholder:"NAME"`
+	Permissions string   `help:"Install only if this is the digest of its permission document, as biome diff prints it." placeholder:"HEX"`
 }
 
-// Run makes or replaces the install grant.
+// Run makes or replaces the install grant. What it admits is printed before, and nothing else is
+// admitted: the digest of the permission document goes with the request.
 func (c *BiomeInstallCmd) Run(e *Env) error {
-	digest := c.Digest
-	if digest == "" {
-		var b struct {
-			Digest string `json:"digest"`
-		}
-		if err := e.get("/v1/biomes/"+url.PathEscape(c.Name), &b); err != nil {
-			return err
-		}
-		digest = b.Digest
+	p, raw, err := e.permissions(c.Name, c.Digest)
+	if err != nil {
+		return err
+	}
+	if err := permissionsText(e.stderr, raw); err != nil {
+		return err
 	}
 	envs := make([]string, len(c.Environment))
 	for i, slug := range c.Environment {
 		envs[i] = string(abi.MakeEnvironmentRef(slug))
 	}
 	return e.put("/v1/installs/"+url.PathEscape(c.Name), map[string]any{
-		"digest": digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
+		"digest": p.Digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
+		"permissions": cmp.Or(c.Permissions, p.Permissions),
 	})
 }
 

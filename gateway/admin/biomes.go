@@ -58,7 +58,9 @@ func (s *Server) upload(c *call) (*reply, error) {
 	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
 		return nil, err
 	}
-	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{Org: c.org, Digest: report.Digest, Manifest: manifest})
+	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{
+		Org: c.org, Digest: report.Digest, Manifest: manifest, Functions: functions(report),
+	})
 	if err != nil {
 		return nil, err
 	}

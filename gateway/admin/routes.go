@@ -70,6 +70,7 @@ func init() {
 		{method: http.MethodPost, path: "/v1/biomes", op: policy.OpUpload, body: bodyModule, summary: "Upload a biome", handle: (*Server).upload},
 		{method: http.MethodGet, path: "/v1/biomes/{name}", op: policy.OpRead, summary: "Show a biome", handle: (*Server).getBiome},
 		{method: http.MethodGet, path: "/v1/biomes/{name}/versions", op: policy.OpRead, query: paging, summary: "List a biome's uploads", handle: (*Server).listUploads},
+		{method: http.MethodGet, path: "/v1/biomes/{name}/permissions", op: policy.OpRead, query: []string{"digest"}, summary: "Show what a version of a biome may do at most, and what changes with it", handle: (*Server).getPermissions},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/disable", op: policy.OpDisable, summary: "Stop a biome from being invoked", handle: (*Server).disableBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
 

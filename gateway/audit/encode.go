@@ -263,6 +263,10 @@ func appendEnded(b []byte, e *Ended) ([]byte, bool) {
 	o.intIf(`"peakMemory":`, e.PeakMemory)
 	o.int(`"hostCalls":`, e.HostCalls)
 	o.intIf(`"logBytes":`, e.LogBytes)
+	if e.Generation > 0 {
+		o.name(`"policyGeneration":`)
+		o.b = strconv.AppendUint(o.b, e.Generation, 10)
+	}
 	if len(e.Lines) > 0 {
 		o.name(`"lines":`)
 		o.b = append(o.b, '[')

@@ -96,7 +96,8 @@ func TestEncodersAreJSON(t *testing.T) {
 			Code:    codes().Draw(rt, "end code"), Released: rapid.Bool().Draw(rt, "released"), Label: labels().Draw(rt, "end label"),
 			OutputBytes: rapid.Int64().Draw(rt, "output"), DurationMS: rapid.Int64().Draw(rt, "ms"), Fuel: rapid.Int64().Draw(rt, "fuel"),
 			PeakMemory: rapid.Int64Range(0, 2).Draw(rt, "memory"), HostCalls: rapid.Int64Range(0, 2).Draw(rt, "calls"),
-			LogBytes: rapid.Int64Range(0, 2).Draw(rt, "log"), LinesOmitted: rapid.IntRange(0, 2).Draw(rt, "omitted"),
+			Generation: rapid.Uint64Range(0, 2).Draw(rt, "generation"),
+			LogBytes:   rapid.Int64Range(0, 2).Draw(rt, "log"), LinesOmitted: rapid.IntRange(0, 2).Draw(rt, "omitted"),
 			Unknown: rapid.SliceOfN(rapid.Int(), 0, 3).Draw(rt, "unknown"),
 		}
 		for range rapid.IntRange(0, 4).Draw(rt, "lines") {

@@ -202,6 +202,7 @@ type Ended struct {
 	PeakMemory   int64              `json:"peakMemory,omitempty"` // bytes
 	HostCalls    int64              `json:"hostCalls"`
 	LogBytes     int64              `json:"logBytes,omitempty"`
+	Generation   uint64             `json:"policyGeneration,omitempty"` // of the policy that was in force at the end; it still allowed an answer that was released
 	Lines        []Line             `json:"lines,omitempty"`
 	LinesOmitted int                `json:"linesOmitted,omitempty"`
 	// Unknown lists the receipt lines of effects that were announced and never closed.

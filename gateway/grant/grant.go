@@ -109,6 +109,7 @@ type Install struct {
 	Endpoints    []string             `json:"endpoints"`
 	Secrets      []string             `json:"secrets"`
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
+	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
 	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
 	Revision     uint64               `json:"revision"`

@@ -51,14 +51,13 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	live := &running{
 		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, cancel: cancel,
 	}
+	if refused := c.authorize(live); refused != nil {
+		return boundary.Result{}, refused
+	}
 	ch.p.live.addChild(live)
 	defer ch.p.live.remove(c.id)
 	c.live = live
-	a, refused := c.authorize(live)
-	if refused != nil {
-		return boundary.Result{}, refused
-	}
-	out := c.execute(ctx, a)
+	out := c.execute(ctx, live.authority)
 	if out.broken != nil {
 		return boundary.Result{}, out.broken
 	}

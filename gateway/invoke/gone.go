@@ -15,12 +15,14 @@ type Caller interface {
 	Address() string
 }
 
-// patience is how long an invocation runs before anyone asks whether its caller is still there. Most
-// have ended by then, and cost nothing but a look at a flag.
+// patience is how long an invocation runs before anyone asks whether its caller is still there and its
+// rights have not run out. Most have ended by then, and cost nothing but a look at a flag.
 const patience = 50 * time.Millisecond
 
-// watch notices callers that go away, and cancels what they asked for (PF-I9). One goroutine looks at
-// all invocations, and it is there only while there are some.
+// watch notices callers that go away, and cancels what they asked for (PF-I9); and rights that end with
+// time, a grant's or a session's, of invocations that wait and so do not notice (S18). One goroutine
+// looks at all invocations, and it is there only while there are some: a timer for each would cost
+// every invocation what hardly one needs.
 type watch struct {
 	live *live
 	on   atomic.Bool
@@ -49,12 +51,16 @@ func (w *watch) run() {
 	}
 }
 
-// look cancels the invocations that have run for a while and whose callers are gone.
+// look stops the invocations that have run for a while and whose callers, or rights, are gone.
 func (w *watch) look(now time.Time) {
 	w.live.each(func(r *running) {
-		if r.caller != nil && now.Sub(r.began) >= patience && r.caller.Gone() {
+		if now.Sub(r.began) < patience {
+			return
+		}
+		if r.caller != nil && r.caller.Gone() {
 			r.abandon(now)
 		}
+		r.recheck()
 	})
 }
 

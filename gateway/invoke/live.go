@@ -14,20 +14,22 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 )
 
 // running is one invocation that was allowed and has not ended.
 type running struct {
-	id       string
-	session  string
-	facts    *gate.Facts
-	trace    string
-	declared abi.Classification
-	began    time.Time
-	caller   Caller // nil: nobody's going away is noticed
-	cancel   context.CancelCauseFunc
-	stopped  atomic.Pointer[abi.Error] // why it must stop, once somebody asked
+	id        string
+	session   string
+	facts     *gate.Facts
+	authority *authority.Authority // set before others see it
+	trace     string
+	declared  abi.Classification
+	began     time.Time
+	caller    Caller // nil: nobody's going away is noticed
+	cancel    context.CancelCauseFunc
+	stopped   atomic.Pointer[abi.Error] // why it must stop, once somebody asked
 
 	requested    atomic.Int64 // when its caller asked for its end; Unix milliseconds, 0: never
 	acknowledged atomic.Int64 // when its goroutine saw that, likewise

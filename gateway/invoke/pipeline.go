@@ -66,6 +66,7 @@ func New(o Options) *Pipeline {
 	p.o.Services.Journal = journal{o.Audit}
 	p.o.Services.Children = children{p}
 	p.o.Services.Audit = rows{o.Audit}
+	p.o.Policy.OnChange(p.changed)
 	return p
 }
 
@@ -184,11 +185,10 @@ func (c *attempt) run(ctx context.Context) Answer {
 		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared,
 		began: time.Now(), caller: c.caller,
 	}
-	a, refused := c.authorize(live)
-	if refused != nil {
+	if refused := c.authorize(live); refused != nil {
 		return c.deny(ctx, refused)
 	}
-	life := lifetime.Begin(ctx, a.Spec().Deadline)
+	life := lifetime.Begin(ctx, live.authority.Spec().Deadline)
 	defer life.Over()
 	live.cancel = life.Cancel
 	if refused := c.p.live.add(live); refused != nil {
@@ -196,15 +196,13 @@ func (c *attempt) run(ctx context.Context) Answer {
 	}
 	c.live = live
 	defer c.p.live.remove(c.id)
-	if c.caller != nil {
-		c.p.watch.wake()
-	}
+	c.p.watch.wake()
 	release, refused := c.p.slots.take(life, c.p.slots.of(c.facts.Org))
 	if refused != nil {
 		return c.deny(ctx, refused)
 	}
 	defer release()
-	out := c.execute(life, a)
+	out := c.execute(life, live.authority)
 	if out.broken != nil {
 		return c.p.broken(c.id, out.broken)
 	}
@@ -212,12 +210,12 @@ func (c *attempt) run(ctx context.Context) Answer {
 }
 
 // authorize makes the authority of an allowed invocation.
-func (c *attempt) authorize(live *running) (*authority.Authority, *abi.Error) {
-	a := c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
-	if a == nil {
-		return nil, abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
+func (c *attempt) authorize(live *running) *abi.Error {
+	live.authority = c.p.o.Policy.Authorize(c.snapshot, c.facts, &c.decision, c.id, c.terms.deadline, live.stands)
+	if live.authority == nil {
+		return abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
 	}
-	return a, nil
+	return nil
 }
 
 // result is how an execution ended, as its receiver may see it.
@@ -245,11 +243,20 @@ func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 	}
 	outcome := c.outcome(ctx, a)
 	released, told, fuel := outcome.Err == nil, outcome.Label, outcome.Receipt.Fuel
-	if err := c.p.release(ctx, c, &outcome); err != nil {
-		outcome.Output, outcome.Guest, outcome.Err, outcome.Cause = nil, nil, err, err
+	if err := c.release(ctx, &outcome); err != nil {
+		withdraw(&outcome, err)
 		released, told, fuel = false, 0, 0 // not even the label: the mark did not take it on
 	}
-	if err := c.recordOutcome(ctx, &outcome, released); err != nil {
+	// What the guest says leaves only if the authority still stands when all else is done: under the
+	// policy of this generation (S18).
+	generation := c.p.o.Policy.Snapshot().Concerning(c.facts.Org)
+	if outcome.Err == nil || outcome.Guest != nil {
+		if err := a.Current(); err != nil {
+			withdraw(&outcome, err)
+			released = false
+		}
+	}
+	if err := c.recordOutcome(ctx, &outcome, released, generation); err != nil {
 		return result{broken: err}
 	}
 	return result{output: outcome.Output, err: outcome.Err, guest: outcome.Guest, label: told, fuel: fuel}
@@ -324,14 +331,19 @@ func (c *attempt) settleLabel(o *host.Outcome, clearance abi.Classification) {
 
 // release joins the label of what leaves into the session's mark, durably and before it leaves (S3). A
 // withheld answer is one constant document and carries nothing.
-func (p *Pipeline) release(ctx context.Context, c *attempt, o *host.Outcome) *abi.Error {
+func (c *attempt) release(ctx context.Context, o *host.Outcome) *abi.Error {
 	if c.parent != nil || (o.Err != nil && o.Err.Code == abi.CodeClassificationFlow) {
 		return nil
 	}
-	if err := p.o.Policy.Release(context.WithoutCancel(ctx), c.facts.Session, o.Label); err != nil {
+	if err := c.p.o.Policy.Release(context.WithoutCancel(ctx), c.facts.Session, o.Label); err != nil {
 		return abi.AsError(err)
 	}
 	return nil
+}
+
+// withdraw leaves nothing of an outcome but why nothing is left.
+func withdraw(o *host.Outcome, why *abi.Error) {
+	o.Output, o.Guest, o.Err, o.Cause = nil, nil, why, why
 }
 
 func (c *attempt) answer(r result) Answer {

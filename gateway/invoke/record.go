@@ -89,13 +89,14 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 
 // recordOutcome appends the outcome and the receipt, durably: nothing is answered before. A
 // child's outcome is durable with its parent's, which comes later in the log.
-func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool) error {
+func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool, generation uint64) error {
 	r := &o.Receipt
 	ended := outcomes.Get().(*audit.Ended)
 	defer outcomes.Put(ended)
 	*ended = audit.Ended{
 		Outcome: audit.OutcomeCompleted, Released: released, Label: o.Label, OutputBytes: int64(len(o.Output)), Lines: ended.Lines[:0],
 		DurationMS: r.Took.Milliseconds(), Fuel: r.Fuel, PeakMemory: r.PeakMemory, HostCalls: r.HostCalls,
+		Generation: generation,
 	}
 	if o.Cause != nil {
 		ended.Outcome, ended.Code = audit.OutcomeFailed, o.Cause.Code

@@ -73,7 +73,7 @@ func (s *Service) PutBiome(ctx context.Context, p session.Principal, r BiomeRequ
 			b.Disabled, b.Revision = have.record.Disabled, have.record.Revision+1
 		}
 		if have == nil || have.uploads[r.Digest] == nil {
-			c.records = append(c.records, Upload{Org: r.Org, Biome: m.Name, Digest: r.Digest, Manifest: r.Manifest, CreatedBy: p.Name(), CreatedAt: now})
+			c.records = append(c.records, Upload{Org: r.Org, Biome: m.Name, Digest: r.Digest, Manifest: r.Manifest, Functions: r.Functions, CreatedBy: p.Name(), CreatedAt: now})
 			for i := range m.Provides {
 				c.extra = append(c.extra, pair{catalogue.Key(r.Org, r.Digest, m.Provides[i].Ref), []byte(m.Provides[i].Reach.String())})
 			}

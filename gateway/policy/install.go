@@ -19,7 +19,7 @@ import (
 // with the grants it made, and invocations that run under it end at their next host call.
 func (s *Service) Install(ctx context.Context, p session.Principal, r InstallRequest, e Expect) (grant.Install, error) {
 	var out grant.Install
-	in := intent{by: p, op: OpInstall, org: r.Org, target: r.Biome, fields: []string{"digest", "environments", "calls", "endpoints", "secrets"}}
+	in := intent{by: p, op: OpInstall, org: r.Org, target: r.Biome, fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "permissions"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o, b, err := st.biome(r.Org, r.Biome)
 		if err != nil {
@@ -36,10 +36,18 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 		if err := e.check(revisionOf(old)); err != nil {
 			return nil, err
 		}
+		permissions, err := digestOf(u.permissions())
+		if err != nil {
+			return nil, err
+		}
+		if r.Permissions != "" && r.Permissions != permissions {
+			return nil, abi.Errorf(abi.CodePreconditionFailed, "the permissions of this version are not those that were looked at").At("/permissions").
+				WithHint("look at them again: biome diff " + r.Biome)
+		}
 		now := s.clock().UTC()
 		out = grant.Install{
 			ID: session.NewID(now), Org: r.Org, Biome: r.Biome, Digest: r.Digest,
-			Environments: list(r.Environments), Calls: list(r.Calls), Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations,
+			Environments: list(r.Environments), Calls: list(r.Calls), Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Permissions: permissions,
 			Stage: grant.OrgInstalled, Revision: o.installs[b.install].Revision + 1, CreatedBy: p.Name(), CreatedAt: now,
 			Grants: []string{},
 		}

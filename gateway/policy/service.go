@@ -237,13 +237,26 @@ func (s *Service) commit(ctx context.Context, c *change, e Event) error {
 
 // enforce puts a committed change into force.
 func (s *Service) enforce(c *change, generation uint64) error {
+	next, err := s.advance(c, generation)
+	if err != nil {
+		return err
+	}
+	s.snap.Store(next)
+	for _, fn := range s.onChange {
+		fn(next)
+	}
+	return nil
+}
+
+// advance takes a change into the state and makes the snapshot of it.
+func (s *Service) advance(c *change, generation uint64) (*gate.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.state
 	st.generation = generation
 	for _, r := range c.records {
 		if err := st.apply(r); err != nil {
-			return abi.Errorf(abi.CodeInternal, "the change was written and does not apply: %w", err)
+			return nil, abi.Errorf(abi.CodeInternal, "the change was written and does not apply: %w", err)
 		}
 	}
 	if st.orgs[c.org] != nil {
@@ -252,12 +265,7 @@ func (s *Service) enforce(c *change, generation uint64) error {
 	if c.limits {
 		st.limitsAt = generation
 	}
-	next := st.snapshot()
-	s.snap.Store(next)
-	for _, fn := range s.onChange {
-		fn(next)
-	}
-	return nil
+	return st.snapshot(), nil
 }
 
 // read runs fn over the state when the role allows it.

@@ -89,7 +89,8 @@ type Upload struct {
 	Org       string          `json:"org"`
 	Biome     string          `json:"biome"`
 	Digest    string          `json:"digest"`
-	Manifest  json.RawMessage `json:"manifest"` // as uploaded
+	Manifest  json.RawMessage `json:"manifest"`           // as uploaded
+	Functions []string        `json:"functions,omitzero"` // host functions its module imports; nil when that was not recorded
 	CreatedBy string          `json:"createdBy"`
 	CreatedAt time.Time       `json:"createdAt"`
 }
@@ -99,6 +100,9 @@ type BiomeRequest struct {
 	Org      string
 	Digest   string // hex SHA-256 over length-prefixed manifest and module
 	Manifest []byte // as uploaded
+	// Functions are the host functions that the module imports, for its permission document. nil is
+	// "not known", which counts as all that its reach allows.
+	Functions []string
 }
 
 // SpaceRequest makes a space. What is not said is the parent's, or public and regulated for a
@@ -159,6 +163,9 @@ type InstallRequest struct {
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
 	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
+	// Permissions, unless "", is the digest of the permission document that was looked at: with another one
+	// nothing is installed.
+	Permissions string `json:"permissions,omitempty"`
 }
 
 // OverrideRequest caps a built-in environment for one organisation.

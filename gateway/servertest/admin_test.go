@@ -318,6 +318,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/biomes", "", nil, nil},
 		{"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil},
 		{"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
+		{"GET /v1/biomes/{name}/permissions", "/v1/biomes/op/permissions", nil, nil},
 		{"GET /v1/installs", "", nil, nil},
 		{"GET /v1/grants", "", nil, nil},
 		{"GET /v1/environment-grants", "", nil, nil},
