@@ -123,7 +123,9 @@ const (
 	CodeGrantRevoked          Code = "GRANT_REVOKED"
 	CodeAuditUnavailable      Code = "AUDIT_UNAVAILABLE"
 	CodeSubjectNotCovered     Code = "SUBJECT_NOT_COVERED"
-	CodeApprovalUnbuilt       Code = "APPROVAL_UNSUPPORTED"
+	CodeApprovalRequired      Code = "APPROVAL_REQUIRED"
+	CodeApprovalRejected      Code = "APPROVAL_REJECTED"
+	CodeApprovalStale         Code = "APPROVAL_STALE"
 )
 
 // Running a guest.
@@ -261,7 +263,9 @@ var codeTable = []CodeInfo{
 	{CodeGrantRevoked, KindPermissionDenied, 403, ECANCELED, "The authority of the running invocation was withdrawn."},
 	{CodeAuditUnavailable, KindNotReady, 503, EUNAVAIL, "The audit log cannot be written, so nothing runs."},
 	{CodeSubjectNotCovered, KindPermissionDenied, 403, EDENIED, "The user an agent acts for is not covered, and an agent never exceeds its user."},
-	{CodeApprovalUnbuilt, KindPermissionDenied, 403, EDENIED, "The capability requires an approval, and approvals are not built yet: refused, never skipped."},
+	{CodeApprovalRequired, KindPermissionDenied, 403, EDENIED, "A person has to approve the invocation first; it waits. What a biome calls cannot wait, and is denied."},
+	{CodeApprovalRejected, KindPermissionDenied, 403, EDENIED, "A person rejected it, and that is final."},
+	{CodeApprovalStale, KindConflict, 409, 0, "What was approved changed, expired or was used: the approval is void."},
 
 	{CodeDeadline, KindResourceExhausted, 504, ETIMEOUT, "The invocation did not end before its deadline."},
 	{CodeCanceled, KindConflict, 409, ECANCELED, "The invocation was cancelled."},

@@ -28,7 +28,7 @@ const (
 	CheckAllowList                     // an environment of an organisation's own names the capability, if it names any
 	CheckRate                          // no ceiling on how often is used up
 	CheckSchema                        // the input satisfies the schema
-	CheckApproval                      // no approval is needed that nobody can give
+	CheckApproval                      // a person approved it, where one has to
 	NumChecks           = int(iota)
 )
 
@@ -54,7 +54,7 @@ var checks = [NumChecks]Check{
 	CheckAllowList:      {"allow-list", abi.CodeNotInAllowList, "switch-environment", judgeAllowList},
 	CheckRate:           {"rate", abi.CodeRateExceeded, "wait", judgeRate},
 	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", judgeSchema},
-	CheckApproval:       {"approval", abi.CodeApprovalUnbuilt, "use-another-capability", judgeApproval},
+	CheckApproval:       {"approval", abi.CodeApprovalRequired, "await-approval", judgeApproval},
 }
 
 // Checks returns the table.

@@ -44,6 +44,8 @@ func Decide(s *Snapshot, f *Facts) Decision {
 	}
 	d.found(v)
 	switch {
+	case d.Code == abi.CodeApprovalRequired && f.Parent == nil: // by the last check: nothing else is in the way
+		d.Verdict, d.served = NeedsApproval, v.served
 	case d.Code != "":
 	case pending != 0:
 		d.Pending, d.Code = pending, checks[pending].Code

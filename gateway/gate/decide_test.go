@@ -259,7 +259,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{CheckClassification, abi.CodeClassificationCeiling, func() { f.Declared = abi.Internal }},
 		{CheckRate, abi.CodeRateExceeded, func() { f.Rate = Within }},
 		{CheckSchema, abi.CodeInputSchema, func() { f.Schema = Satisfied }},
-		{CheckApproval, abi.CodeApprovalUnbuilt, func() { w.calleeApproval = false }},
+		{CheckApproval, abi.CodeApprovalRequired, func() { w.calleeApproval = false }},
 	} {
 		d := decide(w, f)
 		if d.Code != step.code {
@@ -411,7 +411,7 @@ func TestSchemaComesLazily(t *testing.T) {
 	f.Schema = Violated
 	wantCode(t, decide(w, f), abi.CodeInputSchema)
 	f.Schema = Satisfied
-	wantCode(t, decide(w, f), abi.CodeApprovalUnbuilt)
+	wantCode(t, decide(w, f), abi.CodeApprovalRequired)
 	f.Schema, w.calleeApproval = Unjudged, false
 	delete(w.grants, grantKey{user, callee, ref("project")})
 	if d := decide(w, f); d.Pending != 0 || d.Code != abi.CodeMissingGrant {

@@ -13,11 +13,15 @@ type Verdict uint8
 const (
 	Deny Verdict = iota
 	Allow
+	NeedsApproval // a person's word is all that is missing (X42)
 )
 
 func (v Verdict) String() string {
-	if v == Allow {
+	switch v {
+	case Allow:
 		return "allow"
+	case NeedsApproval:
+		return "needs_approval"
 	}
 	return "deny"
 }
@@ -109,6 +113,15 @@ func (d *Decision) Obligations() grant.Obligations {
 		}
 	}
 	return out
+}
+
+// Kept is what the version that serves may call and use; nil unless the decision allows, or needs no more
+// than an approval. s and f are what it was made from.
+func (d *Decision) Kept(s *Snapshot, f *Facts) *Kept {
+	if d.served == nil {
+		return nil
+	}
+	return d.served.kept(s.Environment(f.Environment))
 }
 
 // Report is one check as explain shows it.

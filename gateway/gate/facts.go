@@ -38,6 +38,10 @@ type Facts struct {
 	Rate   Rate
 	Schema Schema
 
+	// Approved says that a person approved this invocation, and no other (X42). It is set by who uses that
+	// approval up, for nobody else.
+	Approved bool
+
 	// Parent is set for an invocation made by capability_invoke.
 	Parent *Parent
 }
@@ -80,7 +84,7 @@ func FactsOf(s *session.Session, ref abi.CapabilityRef, now time.Time) Facts {
 func (f *Facts) Child(a *authority.Authority, label abi.Classification, ref abi.CapabilityRef, now time.Time) Facts {
 	c := *f
 	c.Now, c.Capability = now, ref
-	c.Declared, c.Reach, c.Rate, c.Schema = 0, 0, Uncounted, Unjudged
+	c.Declared, c.Reach, c.Rate, c.Schema, c.Approved = 0, 0, Uncounted, Unjudged, false
 	c.Parent = &Parent{Authority: a, Label: label}
 	return c
 }

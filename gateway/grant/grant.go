@@ -77,6 +77,25 @@ type EnvironmentGrant struct {
 	CreatedAt   time.Time          `json:"createdAt"`
 }
 
+// AnyCapability, in an approve grant, covers every request.
+const AnyCapability abi.CapabilityRef = "*"
+
+// ApproveGrant lets a principal decide requests for a capability (S17).
+type ApproveGrant struct {
+	ID         string            `json:"id"`
+	Org        string            `json:"org"`
+	Principal  string            `json:"principal"`  // its name
+	Capability abi.CapabilityRef `json:"capability"` // or [AnyCapability]
+	Expires    *time.Time        `json:"expires,omitempty"`
+	CreatedBy  string            `json:"createdBy"`
+	CreatedAt  time.Time         `json:"createdAt"`
+}
+
+// Covers reports whether the grant is this principal's, for this capability.
+func (g *ApproveGrant) Covers(principal string, ref abi.CapabilityRef) bool {
+	return g.Principal == principal && (g.Capability == AnyCapability || g.Capability == ref)
+}
+
 // Install says which environments an organisation admitted a biome to, bound to one digest,
 // and what the biome itself may call and use there. It, not the manifest, is consulted at run
 // time. A list that was not given is empty and keeps nothing (PF-A1).

@@ -47,7 +47,7 @@ var obligationKinds = map[ObligationKind]struct {
 }{
 	ObligeAudit:          {},
 	ObligeRedactSecrets:  {},
-	ObligeApproval:       {unenforced: true},
+	ObligeApproval:       {},
 	ObligeDuration:       {seconds: true},
 	ObligeClassification: {classification: true},
 	ObligeEgress:         {patterns: true},
@@ -61,6 +61,7 @@ type Obligations struct {
 	Duration  time.Duration      // an invocation lasts no longer; 0: no bound of its own
 	Clearance abi.Classification `json:",omitzero"` // the answer is no more sensitive; invalid: no bound of its own
 	Egress    []*egress.List     // a request has to pass all of them
+	Approval  bool               // a person has to approve it
 }
 
 // CompileObligations checks a list and compiles it. Of several of one kind each holds. Errors point
@@ -100,6 +101,8 @@ func (out *Obligations) add(o Obligation) *abi.Error {
 		}
 	}
 	switch o.Kind {
+	case ObligeApproval:
+		out.Approval = true
 	case ObligeDuration:
 		if o.Seconds < 1 || o.Seconds > MaxSeconds {
 			return abi.Errorf(abi.CodeInvalidRequest, "seconds must be from 1 to %d", MaxSeconds).At("/seconds")
@@ -133,6 +136,7 @@ func (o Obligations) With(more Obligations) Obligations {
 	if !o.Clearance.Valid() || more.Clearance.Valid() && more.Clearance < o.Clearance {
 		o.Clearance = more.Clearance
 	}
+	o.Approval = o.Approval || more.Approval
 	if len(more.Egress) > 0 {
 		o.Egress = append(o.Egress[:len(o.Egress):len(o.Egress)], more.Egress...)
 	}

@@ -24,7 +24,7 @@ func TestEveryObligation(t *testing.T) {
 	}{
 		ObligeAudit:          {holds: nothing},
 		ObligeRedactSecrets:  {holds: nothing},
-		ObligeApproval:       {code: abi.CodeUnsupportedRule},
+		ObligeApproval:       {holds: func(o Obligations) bool { return o.Approval }},
 		ObligeDuration:       {in: Obligation{Seconds: 2}, holds: func(o Obligations) bool { return o.Duration == 2*time.Second }},
 		ObligeClassification: {in: Obligation{Classification: abi.Internal}, holds: func(o Obligations) bool { return o.Clearance == abi.Internal }},
 		ObligeEgress: {in: Obligation{Allow: []string{"https://a.test/**"}, Block: []string{"https://a.test/v1/**"}}, holds: func(o Obligations) bool {

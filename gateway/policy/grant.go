@@ -167,7 +167,8 @@ func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id 
 		_, revoked := o.revoked[id]
 		_, environment := o.environments[id]
 		_, install := o.installs[id]
-		return o.grants[id] != nil || revoked && !environment && !install
+		_, approve := o.approveGrants[id]
+		return o.grants[id] != nil || revoked && !environment && !install && !approve
 	})
 }
 

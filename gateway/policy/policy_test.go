@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
@@ -411,7 +412,7 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 	return map[Op]func(session.Principal, string) error{
 		OpRead: func(p session.Principal, org string) error {
 			return firstForbidden(
-				second(s.Spaces(p, org)), second(s.Grants(ctx, p, org, "", "", all)), second(s.EnvironmentGrants(ctx, p, org, all)), second(s.Biome(p, org, "x")), second(s.Biomes(p, org)),
+				second(s.Spaces(p, org)), second(s.Grants(ctx, p, org, "", "", all)), second(s.EnvironmentGrants(ctx, p, org, all)), second(s.ApproveGrants(ctx, p, org, all)), second(s.Biome(p, org, "x")), second(s.Biomes(p, org)),
 				second(s.Uploads(p, org, "x")), second(s.InstallOf(p, org, "x")), second(s.Installs(p, org)), second(s.Overrides(p, org)), second(s.Endpoints(p, org)))
 		},
 		OpReadGuarded: func(p session.Principal, org string) error {
@@ -479,6 +480,19 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 			return err
 		},
 		OpTokenRevoke: func(p session.Principal, org string) error { return s.RevokeToken(ctx, p, org, "x") },
+		OpReadApprovals: func(p session.Principal, org string) error {
+			return firstForbidden(second(s.Approval(ctx, p, org, "x")), second(s.Approvals(ctx, p, org, "", all)))
+		},
+		OpApprovalApprove: func(p session.Principal, org string) error {
+			return second(s.DecideApproval(ctx, p, org, "x", approval.Approve, ""))
+		},
+		OpApprovalReject: func(p session.Principal, org string) error {
+			return second(s.DecideApproval(ctx, p, org, "x", approval.Reject, ""))
+		},
+		OpApproveGrant: func(p session.Principal, org string) error {
+			return second(s.CreateApproveGrant(ctx, p, ApproveGrantRequest{Org: org}))
+		},
+		OpApproveRevoke: func(p session.Principal, org string) error { return second(s.RevokeApproveGrant(ctx, p, org, "x")) },
 	}
 }
 
@@ -530,6 +544,9 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 	open := map[string]bool{
 		"Snapshot": true, "OnChange": true, "Bootstrap": true, "Authenticate": true, "Principal": true, "Invoker": true, "Release": true,
 		"Facts": true, "ChildFacts": true, "Authorize": true, "Environments": true, "SealedSecret": true,
+		// Of the gateway's own, for what a session asked and the gate decided.
+		"RequestApproval": true, "UseApproval": true, "SettleApproval": true, "Unsettled": true, "Standing": true, "Kept": true, "OpenSessionOf": true,
+		"PurgeApprovals": true,
 	}
 	typ := reflect.TypeFor[*Service]()
 	who := reflect.TypeFor[session.Principal]()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
@@ -49,6 +50,11 @@ var tables = []table{
 	tableOf[grant.Revocation]("revocation"),
 	tableOf[grant.Grant]("grant"),
 	tableOf[grant.EnvironmentGrant]("environment-grant"),
+	tableOf[grant.ApproveGrant]("approve-grant"),
+	tableOf[approval.Result]("approval-result"),
+	tableOf[approval.Use]("approval-use"),
+	tableOf[approval.Decision]("approval-decision"),
+	tableOf[approval.Request]("approval"),
 	tableOf[grant.Install]("install"),
 	tableOf[session.Principal]("principal"),
 	tableOf[session.Session]("session"),
@@ -125,6 +131,16 @@ func keyOf(rec any) []byte {
 		return store.Key(keySpace, "grant", r.Org, r.ID)
 	case grant.EnvironmentGrant:
 		return store.Key(keySpace, "environment-grant", r.Org, r.ID)
+	case grant.ApproveGrant:
+		return store.Key(keySpace, "approve-grant", r.Org, r.ID)
+	case approval.Request:
+		return store.Key(keySpace, "approval", r.Org, r.ID)
+	case approval.Decision:
+		return store.Key(keySpace, "approval-decision", r.Org, r.Approval)
+	case approval.Use:
+		return store.Key(keySpace, "approval-use", r.Org, r.Approval)
+	case approval.Result:
+		return store.Key(keySpace, "approval-result", r.Org, r.Approval)
 	case grant.Install:
 		return store.Key(keySpace, "install", r.Org, r.ID)
 	case grant.Revocation:

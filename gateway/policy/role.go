@@ -15,6 +15,7 @@ const (
 	OpReadGuarded   Op = "inspect"   // sessions, tokens, secrets' names, endpoints
 	OpReadAudit     Op = "audit"     // the audit log
 	OpReadAuditHead Op = "auditHead" // the log's signed head, which covers every organisation
+	OpReadApprovals Op = "approvals" // requests that wait for a person, as far as the reader is cleared
 
 	OpOrgCreate    Op = "org.created"
 	OpSpaceCreate  Op = "space.created"
@@ -41,6 +42,15 @@ const (
 	OpSessionClose Op = "session.closed"
 	OpTokenIssue   Op = "token.issued"
 	OpTokenRevoke  Op = "token.revoked"
+
+	OpApprovalApprove Op = "approval.approved"
+	OpApprovalReject  Op = "approval.rejected"
+	OpApproveGrant    Op = "approve-grant.created"
+	OpApproveRevoke   Op = "approve-grant.revoked"
+
+	// What no principal does: the session that asks, and the gateway.
+	OpApprovalRequested Op = "approval.requested"
+	OpApprovalUsed      Op = "approval.consumed"
 )
 
 var (
@@ -48,6 +58,7 @@ var (
 	admins       = []session.Role{session.Operator, session.OrgAdmin}
 	uploaders    = []session.Role{session.Operator, session.OrgAdmin, session.Author}
 	inspectors   = []session.Role{session.Operator, session.OrgAdmin, session.Auditor}
+	deciders     = []session.Role{session.Operator, session.OrgAdmin, session.Approver}
 	anyone       = []session.Role{session.Operator, session.OrgAdmin, session.Author, session.Approver, session.Auditor}
 )
 
@@ -58,6 +69,7 @@ var roles = map[Op][]session.Role{
 	OpReadGuarded:   inspectors,
 	OpReadAudit:     inspectors,
 	OpReadAuditHead: inspectors,
+	OpReadApprovals: {session.Operator, session.OrgAdmin, session.Approver, session.Auditor},
 
 	OpOrgCreate:    operatorOnly,
 	OpSpaceCreate:  admins,
@@ -84,6 +96,11 @@ var roles = map[Op][]session.Role{
 	OpSessionClose: admins,
 	OpTokenIssue:   admins,
 	OpTokenRevoke:  admins,
+
+	OpApprovalApprove: deciders,
+	OpApprovalReject:  deciders,
+	OpApproveGrant:    admins,
+	OpApproveRevoke:   admins,
 }
 
 // Allowed refuses, with FORBIDDEN, what a principal's role does not let it do in an

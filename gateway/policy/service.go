@@ -18,13 +18,14 @@ import (
 
 // Service owns the policy of one server. It is safe for concurrent use and starts nothing.
 type Service struct {
-	store       store.Store
-	audit       Auditor
-	dev         bool
-	maxSessions int64
-	rates       gate.Rates
-	clock       func() time.Time
-	keep        func(First) error
+	store        store.Store
+	audit        Auditor
+	dev          bool
+	maxSessions  int64
+	maxApprovals int64
+	rates        gate.Rates
+	clock        func() time.Time
+	keep         func(First) error
 
 	snap atomic.Pointer[gate.Snapshot]
 	live *sessions
@@ -40,6 +41,9 @@ type Service struct {
 // error: nobody's rights are guessed.
 func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
 	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, keep: o.Keep, live: newSessions()}
+	if s.maxApprovals = o.Approvals; s.maxApprovals <= 0 {
+		s.maxApprovals = abi.LimitPendingApprovals.Info().Default
+	}
 	if s.maxSessions <= 0 {
 		s.maxSessions = abi.LimitSessions.Info().Default
 	}
@@ -140,6 +144,7 @@ type intent struct {
 	org    string
 	target string
 	fields []string
+	actor  string // who does it, when that is no principal
 	// may replaces the table of roles when it is set.
 	may func(*state) error
 }
@@ -151,6 +156,9 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	defer s.writer.Unlock()
 
 	e := Event{Name: string(in.op), Org: in.org, Principal: in.by.Name(), Role: string(in.by.Role), Target: in.target, Fields: in.fields, At: s.clock().UTC()}
+	if in.actor != "" {
+		e.Principal, e.Role = in.actor, ""
+	}
 	c, err := s.planned(in, plan)
 	if err != nil {
 		e.Code = abi.CodeOf(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
@@ -40,19 +41,21 @@ type orgState struct {
 	staleBiomes map[string]struct{}
 	staleOwn    bool // the environments of its own
 
-	spaces       map[string]space.Space
-	overrides    map[abi.EnvironmentRef]environment.Override // removed ones included, for their revisions
-	own          map[string]environment.Custom               // environments by slug, removed ones included: a slug is used once
-	endpoints    map[string]*endpointState
-	secrets      map[string]grant.Secret
-	biomes       map[string]*biomeState
-	providers    map[abi.CapabilityRef]string // biome name, over all uploads: a ref is never taken over
-	grants       map[string]*grant.Grant      // not revoked
-	environments map[string]grant.EnvironmentGrant
-	installs     map[string]grant.Install
-	revoked      map[string]grant.Revocation
-	principals   map[string]session.Principal
-	dead         map[string]struct{} // ids of revoked tokens
+	spaces        map[string]space.Space
+	overrides     map[abi.EnvironmentRef]environment.Override // removed ones included, for their revisions
+	own           map[string]environment.Custom               // environments by slug, removed ones included: a slug is used once
+	endpoints     map[string]*endpointState
+	secrets       map[string]grant.Secret
+	biomes        map[string]*biomeState
+	providers     map[abi.CapabilityRef]string // biome name, over all uploads: a ref is never taken over
+	grants        map[string]*grant.Grant      // not revoked
+	environments  map[string]grant.EnvironmentGrant
+	approveGrants map[string]grant.ApproveGrant
+	approvals     approvals
+	installs      map[string]grant.Install
+	revoked       map[string]grant.Revocation
+	principals    map[string]session.Principal
+	dead          map[string]struct{} // ids of revoked tokens
 }
 
 type endpointState struct {
@@ -114,6 +117,10 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { return o.applyGrant(st.batch, st.words.grant(r)) })
 	case grant.EnvironmentGrant:
 		return st.within(r.Org, func(o *orgState) error { o.environments[r.ID] = r; return nil })
+	case grant.ApproveGrant:
+		return st.within(r.Org, func(o *orgState) error { o.approveGrants[r.ID] = r; return nil })
+	case approval.Request, approval.Decision, approval.Use, approval.Result:
+		return st.applyApproval(r)
 	case grant.Install:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyInstall(r) })
 	case grant.Revocation:
@@ -145,6 +152,7 @@ func newOrg(r Org) *orgState {
 		spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{}, own: map[string]environment.Custom{},
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
 		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
+		approveGrants: map[string]grant.ApproveGrant{}, approvals: approvals{},
 		installs: map[string]grant.Install{}, revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
 		dead: map[string]struct{}{},
 	}

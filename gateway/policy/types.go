@@ -22,6 +22,8 @@ type Options struct {
 	Auditor Auditor
 	// Sessions bounds the open sessions of one organisation; 0 is the table's default.
 	Sessions int64
+	// Approvals bounds the requests of one organisation that wait for a person; 0 is the table's default.
+	Approvals int64
 	// Rates is what an organisation begins with; what is 0 is the default.
 	Rates gate.Rates
 	// Clock is the time; nil is [time.Now].
@@ -141,6 +143,14 @@ type EnvironmentGrantRequest struct {
 	Subject     abi.Subject        `json:"subject"`
 	Environment abi.EnvironmentRef `json:"environment"`
 	Expires     *time.Time         `json:"expires,omitempty"`
+}
+
+// ApproveGrantRequest lets a principal approve.
+type ApproveGrantRequest struct {
+	Org        string            `json:"org"`
+	Principal  string            `json:"principal"`
+	Capability abi.CapabilityRef `json:"capability"` // or "*"
+	Expires    *time.Time        `json:"expires,omitempty"`
 }
 
 // InstallRequest admits one digest of a biome. A list that is absent keeps nothing.

@@ -132,7 +132,7 @@ func TestDenialsAreStructured(t *testing.T) {
 	denials := map[abi.Code]servertest.Response{
 		abi.CodeMissingGrant:          s.Invoke("deny:owner.do@1", none),
 		abi.CodeReachCeiling:          s.Invoke("deny:platform.do@1", none),
-		abi.CodeApprovalUnbuilt:       s.Invoke("deny:approval.do@1", none),
+		abi.CodeApprovalRequired:       s.Invoke("deny:approval.do@1", none),
 		abi.CodeEnvironmentNotGranted: g.Open("user:alice", "session", nil).Invoke("deny:owner.do@1", none),
 		abi.CodeSubjectNotCovered:     agent.Invoke("deny:owner.do@1", none),
 	}

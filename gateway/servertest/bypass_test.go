@@ -107,7 +107,7 @@ var atTheGate = []attempt{
 	{name: "over-labelled", want: abi.CodeClassificationCeiling, as: "low@project", grants: []string{"user:alice@project"}, declared: "confidential"},
 	{name: "disabled", want: abi.CodeBiomeDisabled, ref: "off:plain.do@1", arrange: func(w *bypass) { w.disable("off", true) }, right: func(w *bypass) { w.disable("off", false) }},
 	{name: "unclassified", want: abi.CodeUnclassified, as: "alice@sandbox", arrange: func(w *bypass) { w.g.Catalogue.Stop() }, right: func(w *bypass) { w.g.Catalogue.Start() }},
-	{name: "unasked", want: abi.CodeApprovalUnbuilt, shape: func(d *abi.Descriptor) { d.RequiresApproval = true }},
+	{name: "unasked", want: abi.CodeApprovalRequired, shape: func(d *abi.Descriptor) { d.RequiresApproval = true }},
 	{name: "mistyped", want: abi.CodeInputSchema, input: `{"n":"1"}`},
 	{name: "named-environment", want: abi.CodeInputSchema, input: `{"n":1,"environment":"environment:org"}`},
 	{name: "proto", want: abi.CodeInputSchema, input: `{"__proto__":{"n":1}}`},

@@ -35,7 +35,7 @@ func TestObligationsAreEnforcedOrRefused(t *testing.T) {
 	admit(g, "echo", script("echo", nil, action{ref: "echo:a.do@1", reach: abi.ReachOwner}), []string{"project"}, nil)
 	revokeAll(g, "user:alice", "echo:a.do@1")
 	for kind, code := range map[string]abi.Code{
-		"require-human-approval": abi.CodeUnsupportedRule, "require-runner-kind": abi.CodeUnsupportedRule, "max-cost-usd": abi.CodeUnsupportedRule,
+		"require-runner-kind": abi.CodeUnsupportedRule, "max-cost-usd": abi.CodeUnsupportedRule,
 		"data-residency": abi.CodeUnsupportedRule, "be-nice": abi.CodeInvalidRequest, "": abi.CodeInvalidRequest,
 	} {
 		grantWith(g, "echo:a.do@1", "project", map[string]any{"kind": kind}).Refused(code)

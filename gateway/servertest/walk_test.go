@@ -113,14 +113,14 @@ func TestWalk(t *testing.T) {
 		{gate.CheckClassification, abi.CodeClassificationCeiling, func() {
 			w.override("regulated", "If-Match", `"1"`)
 			// The user's grant is used up by the user, who gets as far as the approval.
-			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Refused(abi.CodeApprovalUnbuilt)
+			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Refused(abi.CodeApprovalRequired)
 		}},
 		{gate.CheckRate, abi.CodeRateExceeded, func() {
 			revokeAll(g, "user:alice", "walk:a.do@1")
 			g.Grant("user:alice", "walk:a.do@1", "project")
 		}},
 		{gate.CheckSchema, abi.CodeInputSchema, func() { input = map[string]int{"n": 1} }},
-		{gate.CheckApproval, abi.CodeApprovalUnbuilt, func() { w.upload(abi.ReachIntegration, false); w.install("project") }},
+		{gate.CheckApproval, abi.CodeApprovalRequired, func() { w.upload(abi.ReachIntegration, false); w.install("project") }},
 	}
 	explain := func() (string, []judged) {
 		var e struct {
