@@ -27,7 +27,6 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
-	Generation  uint64               `json:"policyGeneration"`
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -54,7 +53,7 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	e := Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
-		Generation: c.decision.Generation, Suggestions: c.suggestions(),
+		Suggestions: c.suggestions(),
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"
@@ -94,7 +93,7 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, shown.Label()); err != nil {
 		return p.refuse(ctx, s, &r, abi.AsError(err))
 	}
-	return jsonAnswer(http.StatusOK, shown)
+	return jsonAnswer(http.StatusOK, toOwner(shown))
 }
 
 // Cancellation is the answer to a request to cancel.
