@@ -108,8 +108,7 @@ func (w *watch) current() *abi.Error {
 	if err := w.terms.Stands(); err != nil {
 		return err
 	}
-	now := w.terms.Clock()
-	if !w.expires.IsZero() && !now.Before(w.expires) {
+	if !w.expires.IsZero() && !w.terms.Clock().Before(w.expires) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the grant has expired")
 	}
 	s := w.terms.Latest()
@@ -118,7 +117,7 @@ func (w *watch) current() *abi.Error {
 		return nil
 	}
 	f := *w.facts
-	f.Now = now
+	f.Now = w.terms.Clock()
 	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.EnvironmentIn(f.Org, f.Environment))) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the policy that allowed this invocation has changed")
 	}
