@@ -82,9 +82,13 @@ func init() {
 		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
 
 		{method: http.MethodGet, path: "/v1/installs", op: policy.OpRead, query: paging, summary: "List install grants", handle: (*Server).listInstalls},
-		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, summary: "Show an install grant", handle: (*Server).getInstall},
+		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, query: []string{"digest"}, summary: "Show the newest install grant of a biome, or that of a digest", handle: (*Server).getInstall},
 		{method: http.MethodPut, path: "/v1/installs/{biome}", op: policy.OpInstall, body: bodyJSON, summary: "Admit one digest of a biome", handle: (*Server).putInstall},
-		{method: http.MethodDelete, path: "/v1/installs/{biome}", op: policy.OpUninstall, summary: "Revoke an install grant", handle: (*Server).deleteInstall},
+		{method: http.MethodDelete, path: "/v1/installs/{biome}", op: policy.OpUninstall, query: []string{"digest"}, summary: "Revoke the install grants of a biome, or that of a digest", handle: (*Server).deleteInstall},
+
+		{method: http.MethodGet, path: "/v1/capabilities", op: policy.OpRead, query: paging, summary: "List capabilities and how far each has come", handle: (*Server).listCapabilities},
+		{method: http.MethodGet, path: "/v1/capabilities/{ref}", op: policy.OpRead, summary: "Show a capability and how far it has come", handle: (*Server).getCapability},
+		{method: http.MethodPut, path: "/v1/capabilities/{ref}/lifecycle", op: policy.OpLifecycle, body: bodyJSON, summary: "Deprecate or retire a capability", handle: (*Server).putLifecycle},
 
 		{method: http.MethodGet, path: "/v1/grants", op: policy.OpRead, query: append([]string{"subject", "capability"}, paging...), summary: "List grants and their revocations", handle: (*Server).listGrants},
 		{method: http.MethodPost, path: "/v1/grants", op: policy.OpGrantCreate, body: bodyJSON, summary: "Give a grant", handle: (*Server).createGrant},

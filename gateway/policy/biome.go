@@ -93,7 +93,7 @@ func digest(s string) bool {
 // shown is a biome's record with its stage: org-installed when an install grant stands.
 func (o *orgState) shown(b *biomeState) Biome {
 	out := b.record
-	if o.installed(b) != nil {
+	if len(o.installed(b)) > 0 {
 		out.Stage = grant.OrgInstalled
 	}
 	return out

@@ -28,6 +28,7 @@ const (
 	OpEnable       Op = "biome.enabled"
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
+	OpLifecycle    Op = "capability.lifecycle"
 	OpLimits       Op = "environment.updated"
 	OpEnvCreate    Op = "environment.created" // and its changes, which are environment.updated
 	OpEnvDelete    Op = "environment.deleted"
@@ -82,6 +83,7 @@ var roles = map[Op][]session.Role{
 	OpEnable:       admins,
 	OpInstall:      admins,
 	OpUninstall:    admins,
+	OpLifecycle:    admins,
 	OpLimits:       operatorOnly,
 	OpEnvCreate:    admins,
 	OpEnvDelete:    admins,

@@ -45,7 +45,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 				return second(s.Install(t.Context(), s.op, r, Expect(rapid.IntRange(-1, 3).Draw(rt, "expect"))))
 			},
 			"uninstall": func() error {
-				return second(s.Uninstall(t.Context(), s.op, DefaultOrg, pick("biome", "notes", "relay"), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
+				return second(s.Uninstall(t.Context(), s.op, DefaultOrg, pick("biome", "notes", "relay"), pick("of", "", sum(1), sum(2)), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
 			},
 			"disable": func() error {
 				return second(s.SetBiomeDisabled(t.Context(), s.op, DefaultOrg, "notes", rapid.Bool().Draw(rt, "disabled"), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
@@ -103,6 +103,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 			},
 			"org": func() error { return second(s.CreateOrg(t.Context(), s.op, pick("org", "acme", "default", "Bad"))) },
 		}
+		maps.Copy(steps, lifecycleSteps(rt, s))
 		names := slices.Sorted(maps.Keys(steps))
 		var handedOut []*gate.Snapshot
 		var were [][]string

@@ -163,6 +163,8 @@ type InstallRequest struct {
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
 	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
+	// Alongside leaves install grants of other digests standing.
+	Alongside bool `json:"alongside,omitempty"`
 	// Permissions, unless "", is the digest of the permission document that was looked at: with another one
 	// nothing is installed.
 	Permissions string `json:"permissions,omitempty"`
