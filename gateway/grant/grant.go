@@ -124,6 +124,7 @@ type Stage string
 const (
 	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
 	OrgInstalled     Stage = "org-installed"     // an install grant admits it
+	Archived         Stage = "archived"          // no more uploads and installs; what is installed goes on
 )
 
 // Endpoint is a rule for requests that leave the gateway, in its stored form.

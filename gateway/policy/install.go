@@ -33,7 +33,7 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 		if u == nil {
 			return nil, abi.AsError(notThere("upload with the digest", r.Digest)).At("/digest")
 		}
-		if err := st.checkInstall(o, u, r); err != nil {
+		if err := st.checkInstall(o, b, u, r); err != nil {
 			return nil, err
 		}
 		if err := e.check(revisionOf(o.installed(b))); err != nil {
@@ -99,7 +99,10 @@ func (st *state) biome(org, name string) (*orgState, *biomeState, error) {
 }
 
 // checkInstall refuses what could not be applied as it stands.
-func (st *state) checkInstall(o *orgState, u *uploadState, r InstallRequest) error {
+func (st *state) checkInstall(o *orgState, b *biomeState, u *uploadState, r InstallRequest) error {
+	if b.record.Archived {
+		return archived(b.record.Name)
+	}
 	if _, err := grant.CompileObligations(r.Obligations); err != nil {
 		return err
 	}

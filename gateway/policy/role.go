@@ -29,6 +29,8 @@ const (
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
 	OpLifecycle    Op = "capability.lifecycle"
+	OpRollback     Op = "biome.rolled-back"
+	OpArchive      Op = "biome.archived"
 	OpLimits       Op = "environment.updated"
 	OpEnvCreate    Op = "environment.created" // and its changes, which are environment.updated
 	OpEnvDelete    Op = "environment.deleted"
@@ -84,6 +86,8 @@ var roles = map[Op][]session.Role{
 	OpInstall:      admins,
 	OpUninstall:    admins,
 	OpLifecycle:    admins,
+	OpRollback:     admins,
+	OpArchive:      admins,
 	OpLimits:       operatorOnly,
 	OpEnvCreate:    admins,
 	OpEnvDelete:    admins,

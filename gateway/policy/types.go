@@ -79,6 +79,7 @@ type Biome struct {
 	Digest    string      `json:"digest"` // of the newest upload
 	Stage     grant.Stage `json:"stage"`
 	Disabled  bool        `json:"disabled"`
+	Archived  bool        `json:"archived,omitempty"`
 	Revision  uint64      `json:"revision"`
 	UpdatedBy string      `json:"updatedBy"`
 	UpdatedAt time.Time   `json:"updatedAt"`

@@ -359,6 +359,11 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		run(done{c.del, c.under + id, nil, nil})
 		g.Control("DELETE", c.under+"01ARZ3NDEKTSV4RRFFQ69G5FAV", nil).Refused(abi.CodeNotFound)
 	}
+	for _, steps := range [][]step{nil, {do("kv_get", "k")}} {
+		admit(g, "back", script("back", nil, action{ref: "back:a.do@1", reach: abi.ReachOwner, steps: steps}), []string{"project"}, nil)
+		revokeAll(g, "user:alice", "back:a.do@1")
+	}
+	run(done{"POST /v1/biomes/{name}/rollback", "/v1/biomes/back/rollback", nil, []string{"If-Match", `"2"`}})
 	var rows struct{ Items []struct{ AuditID string } }
 	g.Control("GET", "/v1/audit?limit=1", nil).Want(200).JSON(&rows)
 	run(done{"GET /v1/audit/{id}", "/v1/audit/" + rows.Items[0].AuditID, nil, nil})
@@ -377,9 +382,10 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"PUT /v1/orgs/{org}/environments/{slug}", "GET /v1/orgs/{org}/environments/{slug}", "DELETE /v1/orgs/{org}/environments/{slug}", "/v1/orgs/default/environments/strict", map[string]any{"reachCeiling": "owner"}, true},
 		{"POST /v1/biomes/{name}/disable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/disable", nil, true},
 		{"POST /v1/biomes/{name}/enable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/enable", nil, true},
+		{"POST /v1/biomes/{name}/archive", "GET /v1/biomes/{name}", "", "/v1/biomes/op/archive", nil, true},
 	} {
 		method := strings.Fields(c.put)[0]
-		read := regexp.MustCompile("/(disable|enable|lifecycle)$").ReplaceAllString(c.path, "")
+		read := regexp.MustCompile("/(disable|enable|lifecycle|archive)$").ReplaceAllString(c.path, "")
 		var tag string
 		if c.exists {
 			tag = g.Control("GET", read, nil).Want(200).Header.Get("ETag")
