@@ -67,6 +67,7 @@ const (
 	CodeQuotaExceeded       Code = "QUOTA_EXCEEDED"
 	CodeRateExceeded        Code = "RATE_LIMIT_EXCEEDED"
 	CodeRateUnavailable     Code = "RATE_LIMITER_UNAVAILABLE"
+	CodePolicyStale         Code = "POLICY_STALE"
 	CodeOverloaded          Code = "OVERLOADED"
 	CodeNotReady            Code = "NOT_READY"
 	CodeDraining            Code = "DRAINING"
@@ -214,6 +215,7 @@ var codeTable = []CodeInfo{
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
 	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},
 	{CodeRateUnavailable, KindNotReady, 503, EUNAVAIL, "The rate limiter cannot answer, so nothing runs."},
+	{CodePolicyStale, KindNotReady, 503, EUNAVAIL, "The policy that is known may not be the newest, so nothing runs."},
 	{CodeOverloaded, KindNotReady, 503, 0, "All places to run and to wait are taken."},
 	{CodeNotReady, KindNotReady, 503, EUNAVAIL, "A part that is needed is not ready."},
 	{CodeDraining, KindNotReady, 503, 0, "The server is shutting down and takes no new work."},
