@@ -67,6 +67,7 @@ const (
 	CodeQuotaExceeded       Code = "QUOTA_EXCEEDED"
 	CodeRateExceeded        Code = "RATE_LIMIT_EXCEEDED"
 	CodeRateUnavailable     Code = "RATE_LIMITER_UNAVAILABLE"
+	CodePolicyStale         Code = "POLICY_STALE"
 	CodeOverloaded          Code = "OVERLOADED"
 	CodeNotReady            Code = "NOT_READY"
 	CodeDraining            Code = "DRAINING"
@@ -106,6 +107,7 @@ const (
 	CodeCapabilityTaken   Code = "CAPABILITY_TAKEN"
 	CodeImageNotReady     Code = "IMAGE_NOT_READY"
 	CodeBiomeDisabled     Code = "BIOME_DISABLED"
+	CodeCapabilityRetired Code = "CAPABILITY_RETIRED"
 	CodeUploadUnsupported Code = "UPLOAD_ENCODING_UNSUPPORTED"
 )
 
@@ -213,6 +215,7 @@ var codeTable = []CodeInfo{
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
 	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},
 	{CodeRateUnavailable, KindNotReady, 503, EUNAVAIL, "The rate limiter cannot answer, so nothing runs."},
+	{CodePolicyStale, KindNotReady, 503, EUNAVAIL, "The policy that is known may not be the newest, so nothing runs."},
 	{CodeOverloaded, KindNotReady, 503, 0, "All places to run and to wait are taken."},
 	{CodeNotReady, KindNotReady, 503, EUNAVAIL, "A part that is needed is not ready."},
 	{CodeDraining, KindNotReady, 503, 0, "The server is shutting down and takes no new work."},
@@ -249,6 +252,7 @@ var codeTable = []CodeInfo{
 	{CodeCapabilityTaken, KindAlreadyExists, 409, 0, "Another biome already provides this capability; the first stays."},
 	{CodeImageNotReady, KindNotReady, 503, 0, "The compiled form is being rebuilt; no invocation ever compiles."},
 	{CodeBiomeDisabled, KindPermissionDenied, 403, 0, "The biome is disabled."},
+	{CodeCapabilityRetired, KindPermissionDenied, 403, EDENIED, "The capability is retired; the denial names its successor, if it has one."},
 	{CodeUploadUnsupported, KindInvalidArgument, 415, 0, "The upload's content encoding is not accepted."},
 
 	{CodeMissingGrant, KindPermissionDenied, 403, EDENIED, "No grant lets this subject invoke this capability in this environment."},

@@ -18,6 +18,7 @@ var (
 	nameInvocation     = []byte("Ecotone-Invocation")
 	nameClassification = []byte("Ecotone-Classification")
 	nameFuel           = []byte("Ecotone-Fuel")
+	nameReplacedBy     = []byte("Ecotone-Replaced-By")
 	nameNoSniff        = []byte("X-Content-Type-Options")
 	noSniff            = []byte("nosniff")
 	nameCacheControl   = []byte("Cache-Control")
@@ -35,6 +36,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, a invoke.Answer) {
 	}
 	if a.Fuel > 0 {
 		out.SetCanonical(nameFuel, strconv.AppendInt(text[:0], a.Fuel, 10))
+	}
+	if a.ReplacedBy != "" {
+		out.SetCanonical(nameReplacedBy, []byte(a.ReplacedBy))
 	}
 	if a.Problem != nil {
 		s.problem(ctx, *a.Problem)

@@ -45,6 +45,9 @@ type Answer struct {
 	Output     []byte
 	Label      abi.Classification
 	Fuel       int64 // that the invocation used; 0: nothing ran, or it is not for the caller to know (S6)
+	// ReplacedBy is what to invoke instead of the capability, when it is deprecated or retired and has a
+	// successor (X61).
+	ReplacedBy abi.CapabilityRef
 	Problem    *problem.Document
 }
 

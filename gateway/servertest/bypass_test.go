@@ -111,6 +111,9 @@ var atTheGate = []attempt{
 			w.g.Control("GET", "/v1/orgs/default/environments/strict", nil).Want(200).Header.Get("ETag")).Want(200)
 	}},
 	{name: "disabled", want: abi.CodeBiomeDisabled, ref: "off:plain.do@1", arrange: func(w *bypass) { w.disable("off", true) }, right: func(w *bypass) { w.disable("off", false) }},
+	{name: "retired", want: abi.CodeCapabilityRetired, arrange: func(w *bypass) {
+		w.g.Control("PUT", "/v1/capabilities/target:retired.do@1/lifecycle", map[string]string{"state": "retired", "replacedBy": "target:plain.do@1"}, "If-None-Match", "*").Want(200)
+	}},
 	{name: "unclassified", want: abi.CodeUnclassified, as: "alice@sandbox", arrange: func(w *bypass) { w.g.Catalogue.Stop() }, right: func(w *bypass) { w.g.Catalogue.Start() }},
 	{name: "unasked", want: abi.CodeApprovalRequired, shape: func(d *abi.Descriptor) { d.RequiresApproval = true }},
 	{name: "mistyped", want: abi.CodeInputSchema, input: `{"n":"1"}`},

@@ -244,7 +244,8 @@ func TestOwnEnvironmentIsNeverWider(t *testing.T) {
 	shown := func() (e struct {
 		Max    string `json:"maxDataClassification"`
 		Limits map[string]int64
-	}) {
+	},
+	) {
 		g.Control("GET", ownPath+"/e", nil).Want(200).JSON(&e)
 		return e
 	}
