@@ -83,7 +83,7 @@ const denialSchema = `{
 			"properties": {"code": {"pattern": "^[A-Z][A-Z_]+$"}, "detail": {"type": "string"}}}},
 		"suggestions": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["kind"],
 			"properties": {"kind": {"enum": ["request-grant", "request-install", "switch-environment", "use-another-capability", "use-less-sensitive-data", "correct-input"]},
-				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "detail": {"type": "string"}}}}
+				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "space": {"type": "string"}, "detail": {"type": "string"}}}}
 	}
 }`
 
@@ -132,7 +132,7 @@ func TestDenialsAreStructured(t *testing.T) {
 	denials := map[abi.Code]servertest.Response{
 		abi.CodeMissingGrant:          s.Invoke("deny:owner.do@1", none),
 		abi.CodeReachCeiling:          s.Invoke("deny:platform.do@1", none),
-		abi.CodeApprovalRequired:       s.Invoke("deny:approval.do@1", none),
+		abi.CodeApprovalRequired:      s.Invoke("deny:approval.do@1", none),
 		abi.CodeEnvironmentNotGranted: g.Open("user:alice", "session", nil).Invoke("deny:owner.do@1", none),
 		abi.CodeSubjectNotCovered:     agent.Invoke("deny:owner.do@1", none),
 	}
