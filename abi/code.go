@@ -77,6 +77,7 @@ const (
 	CodeBuiltInImmutable    Code = "BUILTIN_IMMUTABLE"
 	CodeCeilingLoosened     Code = "CEILING_LOOSENED"
 	CodeEnvironmentUnusable Code = "ENVIRONMENT_UNAVAILABLE"
+	CodeRequestNotGranted   Code = "ENVIRONMENT_REQUEST_NOT_GRANTED"
 	CodeMarkerReserved      Code = "ENVIRONMENT_MARKER_RESERVED"
 	CodeEnvironmentInUse    Code = "ENVIRONMENT_IN_USE"
 )
@@ -225,6 +226,7 @@ var codeTable = []CodeInfo{
 	{CodeBuiltInImmutable, KindPermissionDenied, 403, 0, "Slug, reach and family of a built-in environment cannot be changed."},
 	{CodeCeilingLoosened, KindInvalidArgument, 422, 0, "A ceiling may be tightened, never loosened."},
 	{CodeEnvironmentUnusable, KindPermissionDenied, 403, 0, "The environment is not available on this server or to this space."},
+	{CodeRequestNotGranted, KindPermissionDenied, 403, 0, "No environment grant lets the principal ask for this environment and space."},
 	{CodeMarkerReserved, KindInvalidArgument, 422, 0, "What marks an environment as the server's own is the server's to set."},
 	{CodeEnvironmentInUse, KindConflict, 409, 0, "Sessions are open in the environment."},
 

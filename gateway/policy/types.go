@@ -156,6 +156,7 @@ type EnvironmentGrantRequest struct {
 	Principal   string             `json:"principal"`
 	Subject     abi.Subject        `json:"subject"`
 	Environment abi.EnvironmentRef `json:"environment"`
+	Spaces      []string           `json:"spaces,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
 }
 
