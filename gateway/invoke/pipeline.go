@@ -108,10 +108,11 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
-	live     *running      // nil until it is allowed
-	schemas  schema.Pair   // of the capability, once the input is judged
-	asks     bool          // it only asks: nothing is run and nothing used up
-	wait     time.Duration // until the limiter would let it pass
+	live     *running             // nil until it is allowed
+	schemas  schema.Pair          // of the capability, once the input is judged
+	asks     bool                 // it only asks: nothing is run and nothing used up
+	wait     time.Duration        // until the limiter would let it pass
+	told     []problem.Suggestion // for the host calls that were refused, once it has ended
 }
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.
