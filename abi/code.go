@@ -211,7 +211,7 @@ var codeTable = []CodeInfo{
 	{CodeAlreadyExists, KindAlreadyExists, 409, EEXIST, "Something with this name is there already."},
 	{CodeConflict, KindConflict, 409, ECONFLICT, "The state the request assumes is not the state there is."},
 	{CodePreconditionNeeded, KindInvalidArgument, 428, 0, "This change needs an If-Match header."},
-	{CodePreconditionFailed, KindVersionMismatch, 412, 0, "The object changed since the version named by If-Match."},
+	{CodePreconditionFailed, KindVersionMismatch, 412, 0, "What is to be changed is not as the request says: another version, there already, or with other permissions."},
 	{CodeIdempotencyUnbuilt, KindInvalidArgument, 400, 0, "Idempotency-Key is not supported yet and is refused rather than ignored."},
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
 	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},

@@ -108,11 +108,12 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
-	live     *running      // nil until it is allowed
-	schemas  schema.Pair   // of the capability, once the input is judged
-	asks     bool          // it only asks: nothing is run and nothing used up
-	wait     time.Duration // until the limiter would let it pass
-	own      running       // what live is of a caller's
+	live     *running             // nil until it is allowed
+	schemas  schema.Pair          // of the capability, once the input is judged
+	asks     bool                 // it only asks: nothing is run and nothing used up
+	wait     time.Duration        // until the limiter would let it pass
+	told     []problem.Suggestion // for the host calls that were refused, once it has ended
+	own      running              // what live is of a caller's
 	life     lifetime.Context
 }
 
