@@ -106,6 +106,14 @@ func init() {
 		{method: http.MethodPut, path: "/v1/endpoints/{name}", op: policy.OpEndpointPut, body: bodyJSON, summary: "Name an origin that biomes may be allowed to call", handle: (*Server).putEndpoint},
 		{method: http.MethodDelete, path: "/v1/endpoints/{name}", op: policy.OpEndpointDrop, empty: true, summary: "Remove an endpoint", handle: (*Server).deleteEndpoint},
 
+		{method: http.MethodGet, path: "/v1/approvals", op: policy.OpReadApprovals, query: append([]string{"state"}, paging...), summary: "List what waits, or waited, for a person's word", handle: (*Server).listApprovals},
+		{method: http.MethodGet, path: "/v1/approvals/{id}", op: policy.OpReadApprovals, summary: "Show all that an approval is bound to, with the input", handle: (*Server).getApproval},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/approve", op: policy.OpApprovalApprove, body: bodyJSON, summary: "Approve it; an invocation is run, once", handle: (*Server).approve},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/reject", op: policy.OpApprovalReject, body: bodyJSON, summary: "Reject it for good", handle: (*Server).reject},
+		{method: http.MethodGet, path: "/v1/approve-grants", op: policy.OpRead, query: paging, summary: "List grants to approve", handle: (*Server).listApproveGrants},
+		{method: http.MethodPost, path: "/v1/approve-grants", op: policy.OpApproveGrant, body: bodyJSON, summary: "Let an approver decide about a capability", handle: (*Server).createApproveGrant},
+		{method: http.MethodDelete, path: "/v1/approve-grants/{id}", op: policy.OpApproveRevoke, summary: "Revoke a grant to approve", handle: (*Server).revokeApproveGrant},
+
 		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
 		{method: http.MethodGet, path: "/v1/audit/head", op: policy.OpReadAuditHead, summary: "The signed head of the audit log", handle: (*Server).auditHead},
 		{method: http.MethodGet, path: "/v1/audit/{id}", op: policy.OpReadAudit, summary: "Show one audit row", handle: (*Server).getAudit},

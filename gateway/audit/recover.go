@@ -50,14 +50,17 @@ func (l *Log) Recover(ctx context.Context) (int, error) {
 	return closed, nil
 }
 
-// Waiting lists the ids of an organisation's rows that wait for a person.
-func (l *Log) Waiting(org string) []string {
+// RowID names a row.
+type RowID struct{ Org, ID string }
+
+// Waiting lists the rows that wait for a person, in no order.
+func (l *Log) Waiting() []RowID {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var out []string
+	var out []RowID
 	for k, r := range l.index.open {
-		if r.waits && k.org == org {
-			out = append(out, k.id.String())
+		if r.waits {
+			out = append(out, RowID{k.org, k.id.String()})
 		}
 	}
 	return out

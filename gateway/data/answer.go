@@ -36,6 +36,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, a invoke.Answer) {
 	if a.Fuel > 0 {
 		out.SetCanonical(nameFuel, strconv.AppendInt(text[:0], a.Fuel, 10))
 	}
+	if a.Location != "" {
+		out.Set("Location", a.Location)
+	}
 	if a.Problem != nil {
 		s.problem(ctx, *a.Problem)
 		return
