@@ -76,6 +76,8 @@ const (
 	CodeBuiltInImmutable    Code = "BUILTIN_IMMUTABLE"
 	CodeCeilingLoosened     Code = "CEILING_LOOSENED"
 	CodeEnvironmentUnusable Code = "ENVIRONMENT_UNAVAILABLE"
+	CodeMarkerReserved      Code = "ENVIRONMENT_MARKER_RESERVED"
+	CodeEnvironmentInUse    Code = "ENVIRONMENT_IN_USE"
 )
 
 // Admission.
@@ -220,6 +222,8 @@ var codeTable = []CodeInfo{
 	{CodeBuiltInImmutable, KindPermissionDenied, 403, 0, "Slug, reach and family of a built-in environment cannot be changed."},
 	{CodeCeilingLoosened, KindInvalidArgument, 422, 0, "A ceiling may be tightened, never loosened."},
 	{CodeEnvironmentUnusable, KindPermissionDenied, 403, 0, "The environment is not available on this server or to this space."},
+	{CodeMarkerReserved, KindInvalidArgument, 422, 0, "What marks an environment as the server's own is the server's to set."},
+	{CodeEnvironmentInUse, KindConflict, 409, 0, "Sessions are open in the environment."},
 
 	{CodeModuleRefused, KindInvalidArgument, 422, 0, "Admission refused the module; the report lists every problem with its offset."},
 	{CodeModuleNotWasm, KindInvalidArgument, 422, 0, "The bytes are not a WebAssembly binary."},

@@ -64,7 +64,7 @@ func decisionsAndChecks(ctx context.Context, b *bench) error {
 	if !ok {
 		return fmt.Errorf("there is no host function time_now")
 	}
-	mem := make(flat, 4096)
+	var mem boundary.Memory = make(flat, 4096) // as the engine hands it over: made once, not for each call
 	var inv *boundary.Invocation
 	made := 0
 	hostCall := func() error {
@@ -154,7 +154,7 @@ func auditAppends(ctx context.Context, b *bench) error {
 
 // appends makes n appends by several writers at once.
 func appends(ctx context.Context, log *audit.Log, writers int) func(n int) error {
-	body := audit.Decided{
+	body := &audit.Decided{ // by reference, as the product appends it
 		Envelope: audit.Envelope{
 			Subject: audit.SubjectRef{Kind: "user", ID: "ada"}, CallerKind: "user", Space: "main", Environment: "environment:project",
 			Capability: echoRef, Session: "s1", InputDigest: "hmac-sha256:00", InputBytes: 33,

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
@@ -13,11 +14,15 @@ func (s *Server) listEnvironments(c *call) (*reply, error) {
 	if builtin != "" && builtin != "true" && builtin != "false" {
 		return nil, abi.Errorf(abi.CodeInvalidRequest, "builtin must be true or false").At("builtin")
 	}
-	return page(c, s.o.Policy.Environments(), nil, func(e environment.Environment) string { return e.Slug }, func(e environment.Environment) bool {
+	own, err := s.o.Policy.OwnEnvironments(c.principal, c.org)
+	return page(c, shown(c, slices.Concat(s.o.Policy.Environments(), own)), err, bySlug, func(e environment.Environment) bool {
 		return builtin == "" || e.BuiltIn == (builtin == "true")
 	})
 }
 
+func bySlug(e environment.Environment) string { return e.Slug }
+
+// environment is the built-in one that the path names.
 func (s *Server) environment(c *call) (environment.Environment, error) {
 	for _, e := range s.o.Policy.Environments() {
 		if e.Slug == c.r.PathValue("slug") {
@@ -29,7 +34,23 @@ func (s *Server) environment(c *call) (environment.Environment, error) {
 
 func (s *Server) getEnvironment(c *call) (*reply, error) {
 	e, err := s.environment(c)
-	return okTagged(e.Revision, e, err)
+	if err != nil {
+		e, err = s.o.Policy.OwnEnvironment(c.principal, c.org, c.r.PathValue("slug"))
+	}
+	return okTagged(e.Revision, shown(c, []environment.Environment{e})[0], err)
+}
+
+// shown is what the principal may see of environments: their configuration is for those who
+// administer or audit (P5).
+func shown(c *call, all []environment.Environment) []environment.Environment {
+	if policy.Allowed(c.principal, policy.OpReadGuarded, c.org) == nil {
+		return all
+	}
+	out := make([]environment.Environment, len(all))
+	for i, e := range all {
+		out[i] = e.Blank()
+	}
+	return out
 }
 
 // environmentBody is what a client may send back of what it was shown. Everything but the
@@ -78,9 +99,12 @@ func (s *Server) putEnvironment(c *call) (*reply, error) {
 	return okTagged(e.Revision, e, err)
 }
 
-func (s *Server) createEnvironment(*call) (*reply, error) {
+func (s *Server) createEnvironment(c *call) (*reply, error) {
+	if err := unmarked(c.body, nil); err != nil {
+		return nil, err
+	}
 	return nil, abi.Errorf(abi.CodeBuiltInImmutable, "the set of built-in environments is closed").
-		WithHint("environments of an organisation's own are not built yet")
+		WithHint("an organisation makes its own with POST /v1/orgs/{org}/environments")
 }
 
 func (s *Server) deleteEnvironment(c *call) (*reply, error) {
@@ -95,6 +119,11 @@ func (s *Server) listOverrides(c *call) (*reply, error) {
 	return page(c, items, err, func(o environment.Override) string { return string(o.Environment) }, nil)
 }
 
+func (s *Server) getOverride(c *call) (*reply, error) {
+	o, err := s.o.Policy.OverrideOf(c.principal, c.org, abi.MakeEnvironmentRef(c.r.PathValue("slug")))
+	return okTagged(o.Revision, o, err)
+}
+
 func (s *Server) putOverride(c *call) (*reply, error) {
 	var in struct {
 		MaxData abi.Classification `json:"maxDataClassification"`
@@ -102,14 +131,28 @@ func (s *Server) putOverride(c *call) (*reply, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	ref, err := abi.ParseEnvironmentRef("environment:" + c.r.PathValue("slug"))
-	if err != nil {
-		return nil, err
-	}
-	e, err := c.expect()
+	ref, e, err := overridden(c)
 	if err != nil {
 		return nil, err
 	}
 	o, err := s.o.Policy.PutOverride(c.ctx, c.principal, policy.OverrideRequest{Org: c.org, Environment: ref, MaxData: in.MaxData}, e)
 	return okTagged(o.Revision, o, err)
+}
+
+func (s *Server) deleteOverride(c *call) (*reply, error) {
+	ref, e, err := overridden(c)
+	if err != nil {
+		return nil, err
+	}
+	return gone(s.o.Policy.RemoveOverride(c.ctx, c.principal, c.org, ref, e))
+}
+
+// overridden is the environment that the path names, and the revision the change starts from.
+func overridden(c *call) (abi.EnvironmentRef, policy.Expect, error) {
+	ref, err := abi.ParseEnvironmentRef("environment:" + c.r.PathValue("slug"))
+	if err != nil {
+		return "", 0, err
+	}
+	e, err := c.expect()
+	return ref, e, err
 }

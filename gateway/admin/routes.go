@@ -54,6 +54,13 @@ func init() {
 		{method: http.MethodPost, path: "/v1/orgs", op: policy.OpOrgCreate, body: bodyJSON, summary: "Make an organisation", handle: (*Server).createOrg},
 		{method: http.MethodGet, path: "/v1/orgs/{org}/overrides", op: policy.OpRead, query: paging, summary: "List an organisation's ceilings", handle: (*Server).listOverrides},
 		{method: http.MethodPut, path: "/v1/orgs/{org}/overrides/{slug}", op: policy.OpOverride, body: bodyJSON, summary: "Tighten a built-in environment for an organisation", handle: (*Server).putOverride},
+		{method: http.MethodGet, path: "/v1/orgs/{org}/overrides/{slug}", op: policy.OpRead, summary: "Show an organisation's ceiling", handle: (*Server).getOverride},
+		{method: http.MethodDelete, path: "/v1/orgs/{org}/overrides/{slug}", op: policy.OpOverrideDrop, empty: true, summary: "Remove an organisation's ceiling", handle: (*Server).deleteOverride},
+		{method: http.MethodGet, path: "/v1/orgs/{org}/environments", op: policy.OpRead, query: paging, summary: "List an organisation's own environments", handle: (*Server).listOwnEnvironments},
+		{method: http.MethodPost, path: "/v1/orgs/{org}/environments", op: policy.OpEnvCreate, body: bodyJSON, summary: "Derive an environment from a built-in one", handle: (*Server).createOwnEnvironment},
+		{method: http.MethodGet, path: "/v1/orgs/{org}/environments/{slug}", op: policy.OpRead, summary: "Show an organisation's own environment", handle: (*Server).getOwnEnvironment},
+		{method: http.MethodPut, path: "/v1/orgs/{org}/environments/{slug}", op: policy.OpEnvCreate, body: bodyJSON, summary: "Change an organisation's own environment", handle: (*Server).putOwnEnvironment},
+		{method: http.MethodDelete, path: "/v1/orgs/{org}/environments/{slug}", op: policy.OpEnvDelete, empty: true, summary: "Remove an organisation's own environment that no session is open in", handle: (*Server).deleteOwnEnvironment},
 		{method: http.MethodGet, path: "/v1/orgs/{org}/rates", op: policy.OpRead, summary: "Show how often an organisation's subjects and clients may invoke", handle: (*Server).getRates},
 		{method: http.MethodPut, path: "/v1/orgs/{org}/rates", op: policy.OpRates, body: bodyJSON, summary: "Set how often an organisation's subjects and clients may invoke", handle: (*Server).putRates},
 

@@ -180,7 +180,6 @@ type Resolved struct {
 	Resolution Resolution `json:"resolution"`
 	Code       abi.Code   `json:"code,omitempty"` // empty: it was approved
 	By         string     `json:"by,omitempty"`   // principal that decided
-	Changed    []string   `json:"changed,omitempty"`
 }
 
 // Started is the durable intent (S8). It has nothing to say beyond its header.

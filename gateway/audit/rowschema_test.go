@@ -35,7 +35,7 @@ func TestRowSchema(t *testing.T) {
 	for _, id := range []string{waits, rejected, approved} {
 		mustAppend(t, l, "acme", id, decision(VerdictNeedsApproval))
 	}
-	mustAppend(t, l, "acme", rejected, Resolved{Resolution: ResolvedStale, Code: abi.CodeApprovalStale, By: "principal:acme/p", Changed: []string{"digest"}})
+	mustAppend(t, l, "acme", rejected, Resolved{Resolution: ResolvedStale, Code: abi.CodeApprovalStale, By: "principal:acme/p"})
 	mustAppend(t, l, "acme", approved, Resolved{Resolution: ResolvedApproved, By: "principal:acme/p"})
 	mustAppend(t, l, "acme", approved, Ended{Outcome: OutcomeCompleted, Label: abi.Secret})
 	mustAppend(t, l, "acme", "", Refused{Code: abi.CodeInvalidJSON, Listener: "admin", Method: "POST", Route: "/v1/x", Remote: "127.0.0.1", Subject: &SubjectRef{"user", "a"}, Detail: "d"})

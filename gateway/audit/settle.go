@@ -125,7 +125,6 @@ func (r Resolved) settle() (Body, error) {
 		return nil, refuse("what is not approved has a code, and nothing else has")
 	}
 	texts(&r.By)
-	r.Changed = list(r.Changed, func(s *string) { texts(s) })
 	return r, known(r.Code)
 }
 

@@ -1,9 +1,8 @@
 // Package environment is the trust profiles an invocation can be bound to.
 //
 // It promises one table of the nine built-in environments, whose slug, reach ceiling and
-// family nothing can change, and overrides that only ever tighten. It refuses to know who is
-// calling and where records are kept. Environments of an organisation's own derive from a
-// built-in one and are not built yet.
+// family nothing can change, and overrides and environments of an organisation's own that only
+// ever tighten them. It refuses to know who is calling and where records are kept.
 package environment
 
 import (
@@ -39,6 +38,8 @@ func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 type Environment struct {
 	Slug        string
 	Ref         abi.EnvironmentRef
+	Org         string             // whose it is; "" for a built-in one
+	Base        abi.EnvironmentRef // the built-in one it derives from; "" for a built-in one
 	BuiltIn     bool
 	Reach       abi.Reach          // ceiling
 	Enforcement Family             // when the catalogue cannot answer
@@ -49,6 +50,7 @@ type Environment struct {
 	Revision    uint64             // raised by every change of the limits; 1 as shipped
 
 	allowed []abi.CapabilityRef // of an organisation's own only: what it admits; nil is no list
+	blank   bool                // shown without its configuration
 }
 
 // The slugs of the built-in environments (X2, X3).
@@ -113,28 +115,34 @@ func BuiltIn(ref abi.EnvironmentRef) (Environment, bool) {
 	return Environment{}, false
 }
 
-// Known is [BuiltIn] as an error: NOT_FOUND for a ref that names no environment.
-func Known(ref abi.EnvironmentRef) *abi.Error {
-	if _, ok := BuiltIn(ref); !ok {
-		return abi.Errorf(abi.CodeNotFound, "there is no environment %s", abi.Quote(string(ref)))
+// MarshalJSON writes the environment as the API shows it. Limits are the ones an environment
+// resolves, by name. A built-in one has no members for what only an organisation's own can have (X55).
+func (e Environment) MarshalJSON() ([]byte, error) {
+	limits := map[string]int64{}
+	if !e.blank {
+		limits = LimitsByName(e.Limits)
 	}
-	return nil
+	return json.Marshal(struct {
+		Slug        string              `json:"slug"`
+		Ref         abi.EnvironmentRef  `json:"ref"`
+		Org         string              `json:"org,omitempty"`
+		Base        abi.EnvironmentRef  `json:"base,omitempty"`
+		BuiltIn     bool                `json:"isBuiltIn"`
+		Reach       abi.Reach           `json:"reachCeiling"`
+		Enforcement Family              `json:"enforcement"`
+		MaxData     abi.Classification  `json:"maxDataClassification"`
+		Allowed     []abi.CapabilityRef `json:"allowedCapabilities,omitempty"`
+		Limits      map[string]int64    `json:"limits"`
+		Revision    uint64              `json:"revision"`
+		Available   bool                `json:"available"`
+	}{e.Slug, e.Ref, e.Org, e.Base, e.BuiltIn, e.Reach, e.Enforcement, e.MaxData, e.allowed, limits, e.Revision, e.Available})
 }
 
-// MarshalJSON writes the environment as the API shows it. Limits are the ones an environment
-// resolves, by name.
-func (e Environment) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Slug        string             `json:"slug"`
-		Ref         abi.EnvironmentRef `json:"ref"`
-		BuiltIn     bool               `json:"isBuiltIn"`
-		Reach       abi.Reach          `json:"reachCeiling"`
-		Enforcement Family             `json:"enforcement"`
-		MaxData     abi.Classification `json:"maxDataClassification"`
-		Limits      map[string]int64   `json:"limits"`
-		Revision    uint64             `json:"revision"`
-		Available   bool               `json:"available"`
-	}{e.Slug, e.Ref, e.BuiltIn, e.Reach, e.Enforcement, e.MaxData, LimitsByName(e.Limits), e.Revision, e.Available})
+// Blank is the environment as it is shown to who may not see its configuration: without limits and
+// without the capabilities it names (P5).
+func (e Environment) Blank() Environment {
+	e.blank, e.allowed = true, nil
+	return e
 }
 
 // LimitsByName returns the limits that an environment resolves, by name.

@@ -12,6 +12,7 @@ type Override struct {
 	Org         string             `json:"org"`
 	Environment abi.EnvironmentRef `json:"environment"`
 	MaxData     abi.Classification `json:"maxDataClassification"`
+	Removed     bool               `json:"removed,omitempty"`
 	Revision    uint64             `json:"revision"`
 	UpdatedBy   string             `json:"updatedBy"`
 	UpdatedAt   time.Time          `json:"updatedAt"`

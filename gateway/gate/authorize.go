@@ -34,7 +34,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 	if d.Verdict != Allow || d.served == nil || t.Latest == nil || t.Stands == nil || t.Clock == nil {
 		return nil
 	}
-	env, org := s.Environment(f.Environment), s.Orgs.At(f.Org)
+	env, org := s.EnvironmentIn(f.Org, f.Environment), s.Orgs.At(f.Org)
 	kept := d.served.kept(env)
 	spec := authority.Spec{
 		Invocation: t.Invocation, Org: f.Org, Space: f.Space, Session: f.Session, Workspace: f.Workspace,
@@ -119,7 +119,7 @@ func (w *watch) current() *abi.Error {
 	}
 	f := *w.facts
 	f.Now = now
-	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.Environment(f.Environment))) {
+	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.EnvironmentIn(f.Org, f.Environment))) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the policy that allowed this invocation has changed")
 	}
 	w.seen.Store(g)

@@ -149,7 +149,7 @@ func judgeAdmitted(v view) Result {
 	case v.env.Waives:
 		return waived
 	}
-	return pass(v.served.admits(v.env.Ref))
+	return pass(v.served.admits(v.biome.Org, v.env))
 }
 
 func judgeCallerGrant(v view) Result {

@@ -65,7 +65,7 @@ func (v view) judge(id CheckID) Result {
 
 // look finds everything the checks ask about.
 func look(s *Snapshot, f *Facts) view {
-	v := view{f: f, env: s.Environment(f.Environment), space: space.Resolve()}
+	v := view{f: f, env: s.EnvironmentIn(f.Org, f.Environment), space: space.Resolve()}
 	if f.Parent != nil && f.Parent.Authority != nil {
 		v.parent = f.Parent.Authority.Spec()
 	}

@@ -121,7 +121,7 @@ func (d *Decision) Kept(s *Snapshot, f *Facts) *Kept {
 	if d.served == nil {
 		return nil
 	}
-	return d.served.kept(s.Environment(f.Environment))
+	return d.served.kept(s.EnvironmentIn(f.Org, f.Environment))
 }
 
 // Report is one check as explain shows it.

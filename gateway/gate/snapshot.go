@@ -18,22 +18,23 @@ const SystemOrg = "system"
 // a new snapshot that shares what did not change, so that its price does not grow with how much
 // there is.
 type Snapshot struct {
-	Generation   uint64 // number of the last change
-	Environments []environment.Environment
-	Limits       uint64 // generation of the last change to the environments
+	Generation   uint64                    // number of the last change
+	Environments []environment.Environment // the built-in ones
+	Limits       uint64                    // generation of the last change to the environments
 	Orgs         trie.Map[string, *Org]
 }
 
 // Org is one organisation's policy.
 type Org struct {
-	ID         string
-	Generation uint64 // number of the last change to this organisation
-	Rates      Rates
-	Spaces     trie.Map[string, space.Effective]
-	Overrides  trie.Map[abi.EnvironmentRef, *environment.Override]
-	Biomes     trie.Map[string, *Biome]
-	Routes     trie.Map[abi.CapabilityRef, *Biome] // who provides a ref; unique with the system organisation
-	Grants     trie.Map[Holder, Held]              // not revoked; a holder that is there holds something
+	ID           string
+	Generation   uint64 // number of the last change to this organisation
+	Rates        Rates
+	Environments trie.Map[abi.EnvironmentRef, *environment.Environment] // its own, resolved
+	Spaces       trie.Map[string, space.Effective]
+	Overrides    trie.Map[abi.EnvironmentRef, *environment.Override]
+	Biomes       trie.Map[string, *Biome]
+	Routes       trie.Map[abi.CapabilityRef, *Biome] // who provides a ref; unique with the system organisation
+	Grants       trie.Map[Holder, Held]              // not revoked; a holder that is there holds something
 }
 
 // Biome is what an organisation admitted of one biome.
@@ -71,12 +72,16 @@ func (k *Kept) equal(o *Kept) bool {
 	return slices.Equal(k.Calls, o.Calls) && slices.Equal(k.Endpoints, o.Endpoints) && slices.Equal(k.Secrets, o.Secrets)
 }
 
-// Environment returns one environment of the snapshot, or nil.
-func (s *Snapshot) Environment(ref abi.EnvironmentRef) *environment.Environment {
+// EnvironmentIn returns an environment as an organisation has it: a built-in one or one of its own.
+// One of another organisation's own is nil, as one that is nobody's (X53).
+func (s *Snapshot) EnvironmentIn(org string, ref abi.EnvironmentRef) *environment.Environment {
 	for i := range s.Environments {
 		if s.Environments[i].Ref == ref {
 			return &s.Environments[i]
 		}
+	}
+	if o := s.Orgs.At(org); o != nil {
+		return o.Environments.At(ref)
 	}
 	return nil
 }
@@ -102,7 +107,7 @@ func (s *Snapshot) Route(org string, ref abi.CapabilityRef, env abi.EnvironmentR
 	if b == nil {
 		return nil, nil
 	}
-	return b, b.serving(s.Environment(env))
+	return b, b.serving(s.EnvironmentIn(org, env))
 }
 
 func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
@@ -118,8 +123,9 @@ func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
 }
 
 // serving is the version that an environment runs: the last upload where uploads are tried,
-// what the install grant is bound to everywhere else. Where there is no install grant it is
-// the upload, which admits nothing but sandbox and trusted-dev.
+// what the install grant is bound to everywhere else, environments that derive from those
+// included. Where there is no install grant it is the upload, which admits nothing but sandbox
+// and trusted-dev.
 func (b *Biome) serving(env *environment.Environment) *Admission {
 	if b.Installed == nil || (env != nil && (env.Waives || env.Slug == environment.Sandbox)) {
 		return b.Newest
@@ -127,7 +133,15 @@ func (b *Biome) serving(env *environment.Environment) *Admission {
 	return b.Installed
 }
 
-func (a *Admission) admits(ref abi.EnvironmentRef) bool { return slices.Contains(a.Environments, ref) }
+// admits reports whether the version of a biome of owner's may be invoked in an environment. Of an
+// environment that is another organisation's own the owner can know nothing: there its base is what
+// an install grant speaks of, and a namesake of the owner's is not.
+func (a *Admission) admits(owner string, env *environment.Environment) bool {
+	if env.Org == "" || env.Org == owner {
+		return slices.Contains(a.Environments, env.Ref)
+	}
+	return a.Install != "" && slices.Contains(a.Environments, env.Base)
+}
 
 // kept is what the version may call and use in an environment.
 func (a *Admission) kept(env *environment.Environment) *Kept {

@@ -27,7 +27,6 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
-	Generation  uint64               `json:"policyGeneration"`
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -54,7 +53,7 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	e := Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
-		Generation: c.decision.Generation, Suggestions: c.suggestions(),
+		Suggestions: c.suggestions(),
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"
@@ -92,7 +91,7 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 		shown.Cancel = live.cancelState()
 	}
 	label := shown.Label()
-	out := Shown{Row: shown}
+	out := Shown{ownRow: toOwner(shown)}
 	if row.Decision.Verdict == audit.VerdictNeedsApproval {
 		var also abi.Classification
 		if out.Approval, also, err = p.waited(ctx, s, &shown); err != nil {
@@ -108,7 +107,7 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 
 // Shown is one row of a session's own, with what came of waiting for a person.
 type Shown struct {
-	audit.Row
+	ownRow
 	Approval *Waited `json:"approval,omitempty"`
 }
 

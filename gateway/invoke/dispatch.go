@@ -57,14 +57,14 @@ func (p *Pipeline) follow(ctx context.Context, s *approval.Standing) error {
 }
 
 // over ends a request: first its row, where there is one, then its record.
-func (p *Pipeline) over(ctx context.Context, s *approval.Standing, st approval.State, b audit.Resolved) error {
+func (p *Pipeline) over(ctx context.Context, s *approval.Standing, st approval.State, b audit.Resolved, changed ...string) error {
 	r := &s.Request
 	if r.Kind == approval.Invocation {
 		if _, err := p.resolve(ctx, r, b); err != nil {
 			return err
 		}
 	}
-	return p.o.Policy.SettleApproval(ctx, approval.Result{Approval: r.ID, Org: r.Org, State: st, Code: b.Code, Changed: b.Changed}, nil)
+	return p.o.Policy.SettleApproval(ctx, approval.Result{Approval: r.ID, Org: r.Org, State: st, Code: b.Code, Changed: changed}, nil)
 }
 
 // resolve ends the waiting of a row, unless it is over, and returns the row as it was before.
@@ -224,15 +224,15 @@ func (p *Pipeline) void(ctx context.Context, s *approval.Standing, why *abi.Erro
 		return nil // somebody else was first
 	}
 	err := p.over(ctx, s, approval.Stale, audit.Resolved{
-		Resolution: audit.ResolvedStale, Code: abi.CodeApprovalStale, By: s.Decision.By, Changed: approval.ChangedOf(why),
-	})
+		Resolution: audit.ResolvedStale, Code: abi.CodeApprovalStale, By: s.Decision.By,
+	}, approval.ChangedOf(why)...)
 	if err != nil {
 		return err
 	}
 	return why
 }
 
-// Fetched is what is kept of a run until its session fetches it: one of the two.
+// fetched is what is kept of a run until its session fetches it: one of the two.
 type fetched struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Problem json.RawMessage `json:"problem,omitempty"`

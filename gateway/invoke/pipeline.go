@@ -126,7 +126,7 @@ type attempt struct {
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.
 func (c *attempt) checkInputSize() *abi.Error {
-	env := c.snapshot.Environment(c.facts.Environment)
+	env := c.snapshot.EnvironmentIn(c.facts.Org, c.facts.Environment)
 	if env == nil {
 		return nil // the gate refuses it
 	}

@@ -25,7 +25,13 @@ var bootstrapper = session.Principal{ID: "bootstrap", Org: SystemOrg, Role: sess
 // with their spaces and the operator principal; under --dev also the space dev and a session of
 // user:dev in trusted-dev. The tokens are in the answer, and were given to [Options.Keep], this
 // once.
+//
+// On every start it stores the limits of the built-in environments that were never stored: what a
+// later version ships as its defaults changes nothing here (PF-I10).
 func (s *Service) Bootstrap(ctx context.Context) (First, error) {
+	if err := s.keepLimits(ctx); err != nil {
+		return First{}, err
+	}
 	var first First
 	err := s.apply(ctx, intent{by: bootstrapper, op: OpOrgCreate, org: DefaultOrg, target: DefaultOrg}, func(st *state) (*change, error) {
 		if len(st.orgs) > 0 {
@@ -38,9 +44,9 @@ func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 		who := session.Principal{ID: operatorPrincipal, Org: DefaultOrg, Role: session.Operator, Clearance: abi.Regulated}
 		rec, text := newPrincipalToken(who, by, now)
 		first.OperatorToken = text
-		c := &change{records: []any{
+		c := &change{limits: true, records: append(s.unstored(st, by), []any{
 			systemOrg, s.newRates(SystemOrg, by, now), systemSpace, org, s.newRates(DefaultOrg, by, now), own, who, rec,
-		}, org: DefaultOrg}
+		}...), org: DefaultOrg}
 		if s.dev {
 			c.records = append(c.records, s.devRecords(own, by, now, &first)...)
 		}
@@ -55,6 +61,31 @@ func (s *Service) Bootstrap(ctx context.Context) (First, error) {
 		return First{}, err
 	}
 	return first, nil
+}
+
+// keepLimits stores what an older version left to the defaults of whichever version runs.
+func (s *Service) keepLimits(ctx context.Context) error {
+	in := intent{by: bootstrapper, op: OpLimits, org: DefaultOrg, target: "built-in", fields: []string{"limits"}}
+	return s.apply(ctx, in, func(st *state) (*change, error) {
+		records := s.unstored(st, bootstrapper.Name())
+		if len(st.orgs) == 0 || len(records) == 0 {
+			return nil, nil
+		}
+		return &change{records: records, limits: true}, nil
+	})
+}
+
+// unstored is the limits, as they are resolved now, of the built-in environments that have no record of them.
+func (s *Service) unstored(st *state, by string) []any {
+	var out []any
+	for _, e := range st.environments {
+		if _, stored := st.limited[e.Ref]; !stored {
+			out = append(out, limitsRecord{
+				Environment: e.Ref, Limits: environment.LimitsByName(e.Limits), Revision: e.Revision, UpdatedBy: by, UpdatedAt: s.clock().UTC(),
+			})
+		}
+	}
+	return out
 }
 
 func (s *Service) devRecords(around space.Space, by string, now time.Time, first *First) []any {

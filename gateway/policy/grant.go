@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/store"
@@ -88,7 +87,7 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	if err := unsupported(map[string]json.RawMessage{"approval": r.Approval}); err != nil {
 		return none, err
 	}
-	if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
+	if err := s.checkRight(st, o, r.Subject, r.Environment, r.Expires); err != nil {
 		return none, err
 	}
 	if !st.provided(org, r.Capability) {
@@ -124,12 +123,12 @@ func unsupported(fields map[string]json.RawMessage) error {
 }
 
 // checkRight checks what all rights have in common.
-func (s *Service) checkRight(subject abi.Subject, env abi.EnvironmentRef, expires *time.Time) error {
+func (s *Service) checkRight(st *state, o *orgState, subject abi.Subject, env abi.EnvironmentRef, expires *time.Time) error {
 	if _, err := abi.ParseSubject(string(subject)); err != nil {
 		return abi.AsError(err).At("/subject")
 	}
-	if err := environment.Known(env); err != nil {
-		return err.At("/environment")
+	if _, err := st.find(o, env); err != nil {
+		return abi.AsError(err).At("/environment")
 	}
 	if expires != nil && !s.clock().Before(*expires) {
 		return abi.Errorf(abi.CodeInvalidRequest, "it would have expired already").At("/expires")
@@ -224,7 +223,7 @@ func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principa
 		if _, ok := o.principals[r.Principal]; !ok {
 			return nil, abi.AsError(notThere("principal", r.Principal)).At("/principal")
 		}
-		if err := s.checkRight(r.Subject, r.Environment, r.Expires); err != nil {
+		if err := s.checkRight(st, o, r.Subject, r.Environment, r.Expires); err != nil {
 			return nil, err
 		}
 		now := s.clock().UTC()

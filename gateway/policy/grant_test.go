@@ -385,7 +385,7 @@ func TestEnvironmentLimits(t *testing.T) {
 	_, err = s.SetEnvironmentLimits(t.Context(), s.op, env("mine"), map[string]int64{"wall": 200}, Unstated)
 	code(t, err, abi.CodeNotFound)
 	again := s.again()
-	if got := again.Snapshot().Environment(env("project")); got.Limits.Get(abi.LimitWall) != 100 || got.Revision != 2 {
+	if got := again.Snapshot().EnvironmentIn("", env("project")); got.Limits.Get(abi.LimitWall) != 100 || got.Revision != 2 {
 		t.Errorf("after a restart: %+v", got)
 	}
 	s.notesInProject()

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 )
@@ -98,9 +97,9 @@ func (st *state) checkInstall(o *orgState, u *uploadState, r InstallRequest) err
 	}
 	outward := false
 	if err := distinct("/environments", r.Environments, func(ref abi.EnvironmentRef) error {
-		e, ok := environment.BuiltIn(ref)
-		if !ok {
-			return notThere("environment", string(ref))
+		e, err := st.find(o, ref)
+		if err != nil {
+			return err
 		}
 		outward = outward || abi.ReachIntegration.Within(e.Reach)
 		return nil

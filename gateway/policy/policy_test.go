@@ -452,6 +452,13 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		OpOverride: func(p session.Principal, org string) error {
 			return second(s.PutOverride(ctx, p, OverrideRequest{Org: org}, Unstated))
 		},
+		OpOverrideDrop: func(p session.Principal, org string) error { return s.RemoveOverride(ctx, p, org, env("x"), Unstated) },
+		OpEnvCreate: func(p session.Principal, org string) error {
+			_, created := s.CreateEnvironment(ctx, p, EnvironmentRequest{Org: org})
+			_, changed := s.ReplaceEnvironment(ctx, p, EnvironmentRequest{Org: org, Slug: "x"}, Unstated)
+			return firstForbidden(created, changed)
+		},
+		OpEnvDelete: func(p session.Principal, org string) error { return s.DeleteEnvironment(ctx, p, org, "x", Unstated) },
 		OpRates: func(p session.Principal, org string) error {
 			return second(s.PutRates(ctx, p, RatesRequest{Org: org}, Unstated))
 		},

@@ -42,6 +42,7 @@ var tables = []table{
 	tableOf[limitsRecord]("limits"),
 	tableOf[space.Space]("space"),
 	tableOf[environment.Override]("override"),
+	tableOf[environment.Custom]("environment"),
 	tableOf[grant.Endpoint]("endpoint"),
 	tableOf[grant.Secret]("secret"),
 	tableOf[Upload]("upload"),
@@ -116,6 +117,8 @@ func keyOf(rec any) []byte {
 		return store.Key(keySpace, "space", r.Org, r.ID)
 	case environment.Override:
 		return store.Key(keySpace, "override", r.Org, string(r.Environment))
+	case environment.Custom:
+		return store.Key(keySpace, "environment", r.Org, r.Slug)
 	case grant.Endpoint:
 		return store.Key(keySpace, "endpoint", r.Org, r.Name)
 	case grant.Secret:
@@ -154,8 +157,14 @@ func keyOf(rec any) []byte {
 	panic(fmt.Sprintf("policy: no table for %T", rec))
 }
 
-// put writes one record.
+// put writes one record. What only an environment of an organisation's own may carry, no other
+// record has a place for, and what it is held to is asked here as well as of what is read (X54).
 func put(tx store.Tx, rec any) error {
+	if c, ok := rec.(environment.Custom); ok {
+		if err := c.Check(); err != nil {
+			return err
+		}
+	}
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return err

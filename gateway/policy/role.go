@@ -29,7 +29,10 @@ const (
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
 	OpLimits       Op = "environment.updated"
+	OpEnvCreate    Op = "environment.created" // and its changes, which are environment.updated
+	OpEnvDelete    Op = "environment.deleted"
 	OpOverride     Op = "override.updated"
+	OpOverrideDrop Op = "override.removed"
 	OpRates        Op = "rates.updated"
 	OpEndpointPut  Op = "endpoint.updated"
 	OpEndpointDrop Op = "endpoint.removed"
@@ -80,7 +83,10 @@ var roles = map[Op][]session.Role{
 	OpInstall:      admins,
 	OpUninstall:    admins,
 	OpLimits:       operatorOnly,
+	OpEnvCreate:    admins,
+	OpEnvDelete:    admins,
 	OpOverride:     admins,
+	OpOverrideDrop: admins,
 	OpRates:        admins,
 	OpEndpointPut:  admins,
 	OpEndpointDrop: admins,

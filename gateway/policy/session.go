@@ -153,7 +153,7 @@ func (s *Service) bind(st *state, o *orgState, p session.Principal, r SessionReq
 	if env == "" {
 		env = in.Kind.Environment()
 	}
-	e, err := st.usable(env, in)
+	e, err := st.usable(o, env, in)
 	if err != nil {
 		return none, abi.AsError(err).At("/environment")
 	}
@@ -181,23 +181,19 @@ func (s *Service) bind(st *state, o *orgState, p session.Principal, r SessionReq
 // usable refuses an environment that is not there, and trusted-dev outside development spaces:
 // those made under --dev in a data directory made under --dev, and never with production data
 // (X7, S19).
-func (st *state) usable(ref abi.EnvironmentRef, in space.Effective) (*environment.Environment, error) {
-	for i := range st.environments {
-		e := &st.environments[i]
-		if e.Ref != ref {
-			continue
-		}
-		if !e.Available {
-			return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available on this server", ref).
-				WithHint("it needs a server started with --dev on a data directory that was made so")
-		}
-		if e.Waives && (!in.Dev || in.Production) {
-			return nil, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available in this space", ref).
-				WithHint("it needs a space made under --dev that is not for production")
-		}
-		return e, nil
+func (st *state) usable(o *orgState, ref abi.EnvironmentRef, in space.Effective) (environment.Environment, error) {
+	e, err := st.find(o, ref)
+	switch {
+	case err != nil:
+		return e, err
+	case !e.Available:
+		return e, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available on this server", ref).
+			WithHint("it needs a server started with --dev on a data directory that was made so")
+	case e.Waives && (!in.Dev || in.Production):
+		return e, abi.Errorf(abi.CodeEnvironmentUnusable, "%s is not available in this space", ref).
+			WithHint("it needs a space made under --dev that is not for production")
 	}
-	return nil, notThere("environment", string(ref))
+	return e, nil
 }
 
 // until resolves an expiry.

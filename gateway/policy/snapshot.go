@@ -18,7 +18,7 @@ func (st *state) snapshot() *gate.Snapshot {
 	for id := range st.changed {
 		o := st.orgs[id]
 		o.shard.Generation = st.generation
-		o.derive(st.batch)
+		o.derive(st.batch, st.environments)
 		shard := o.shard
 		st.shards = st.shards.With(st.batch, id, &shard)
 	}
@@ -27,8 +27,11 @@ func (st *state) snapshot() *gate.Snapshot {
 	return &gate.Snapshot{Generation: st.generation, Environments: st.environments, Limits: st.limitsAt, Orgs: st.shards}
 }
 
-// derive computes what is stale.
-func (o *orgState) derive(b *trie.Batch) {
+// derive computes what is stale. builtIn is what an organisation's own environments derive from.
+func (o *orgState) derive(b *trie.Batch, builtIn []environment.Environment) {
+	if o.staleOwn {
+		o.shard.Environments, o.staleOwn = o.ownEnvironments(builtIn), false
+	}
 	for id := range o.staleSpaces {
 		o.shard.Spaces = o.shard.Spaces.With(b, id, space.Resolve(o.chain(id)...))
 	}
@@ -37,6 +40,21 @@ func (o *orgState) derive(b *trie.Batch) {
 	}
 	clear(o.staleSpaces)
 	clear(o.staleBiomes)
+}
+
+// ownEnvironments resolves the organisation's own environments: always against the built-in ones as
+// they are now.
+func (o *orgState) ownEnvironments(builtIn []environment.Environment) trie.Map[abi.EnvironmentRef, *environment.Environment] {
+	all := map[abi.EnvironmentRef]*environment.Environment{}
+	for _, c := range o.own {
+		i := slices.IndexFunc(builtIn, func(e environment.Environment) bool { return e.Ref == c.Base })
+		if c.Removed || i < 0 {
+			continue
+		}
+		e := c.Resolve(&builtIn[i], o.shard.Overrides.At(c.Base))
+		all[e.Ref] = &e
+	}
+	return trie.From(all)
 }
 
 // show puts one biome into the shard, and takes away the routes that it has no more.

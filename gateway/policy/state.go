@@ -17,9 +17,10 @@ import (
 
 // state is all records in memory, save sessions, which live beside it. Service.mu guards it.
 type state struct {
-	generation   uint64                    // number of the last change
-	environments []environment.Environment // replaced, never changed in place: snapshots share it
-	limitsAt     uint64                    // generation of the last change of limits
+	generation   uint64                          // number of the last change
+	environments []environment.Environment       // replaced, never changed in place: snapshots share it
+	limitsAt     uint64                          // generation of the last change of limits
+	limited      map[abi.EnvironmentRef]struct{} // environments whose limits are stored
 	orgs         map[string]*orgState
 	sessions     *sessions
 	words        words
@@ -34,13 +35,15 @@ type orgState struct {
 	rates  Rates
 
 	// What the gate sees. Grants and overrides are put into it as they come; what is computed
-	// from several records (spaces, biomes) is named as stale and computed for the snapshot.
+	// from several records (spaces, environments, biomes) is named as stale and computed for the snapshot.
 	shard       gate.Org
 	staleSpaces map[string]struct{}
 	staleBiomes map[string]struct{}
+	staleOwn    bool // the environments of its own
 
 	spaces        map[string]space.Space
-	overrides     map[abi.EnvironmentRef]environment.Override
+	overrides     map[abi.EnvironmentRef]environment.Override // removed ones included, for their revisions
+	own           map[string]environment.Custom               // environments by slug, removed ones included: a slug is used once
 	endpoints     map[string]*endpointState
 	secrets       map[string]grant.Secret
 	biomes        map[string]*biomeState
@@ -74,7 +77,7 @@ type uploadState struct {
 
 func newState(dev bool, live *sessions) *state {
 	st := &state{
-		environments: environment.BuiltIns(), orgs: map[string]*orgState{}, sessions: live, words: words{},
+		environments: environment.BuiltIns(), limited: map[abi.EnvironmentRef]struct{}{}, orgs: map[string]*orgState{}, sessions: live, words: words{},
 		batch: new(trie.Batch), changed: map[string]struct{}{},
 	}
 	for i := range st.environments {
@@ -100,6 +103,8 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { o.applySpace(r); return nil })
 	case environment.Override:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyOverride(st.batch, r) })
+	case environment.Custom:
+		return st.shard(r.Org, func(o *orgState) error { return o.applyCustom(r) })
 	case grant.Endpoint:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyEndpoint(r) })
 	case grant.Secret:
@@ -144,7 +149,7 @@ func (st *state) apply(rec any) error {
 func newOrg(r Org) *orgState {
 	return &orgState{
 		record: r, shard: gate.Org{ID: r.ID}, staleSpaces: map[string]struct{}{}, staleBiomes: map[string]struct{}{},
-		spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{},
+		spaces: map[string]space.Space{}, overrides: map[abi.EnvironmentRef]environment.Override{}, own: map[string]environment.Custom{},
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
 		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
 		approveGrants: map[string]grant.ApproveGrant{}, approvals: approvals{},
@@ -178,6 +183,12 @@ func (st *state) applyLimits(r limitsRecord) error {
 	}
 	st.environments = slices.Clone(st.environments)
 	st.environments[i].Limits, st.environments[i].Revision = l, r.Revision
+	st.limited[r.Environment] = struct{}{}
+	for id, o := range st.orgs { // what derives from it
+		if len(o.own) > 0 {
+			o.staleOwn, st.changed[id] = true, struct{}{}
+		}
+	}
 	return nil
 }
 
@@ -195,7 +206,17 @@ func (o *orgState) applySpace(r space.Space) {
 
 func (o *orgState) applyOverride(b *trie.Batch, r environment.Override) error {
 	o.overrides[r.Environment] = r
-	o.shard.Overrides = o.shard.Overrides.With(b, r.Environment, &r)
+	o.staleOwn = true // what derives from the environment
+	if r.Removed {
+		o.shard.Overrides = o.shard.Overrides.Without(b, r.Environment)
+	} else {
+		o.shard.Overrides = o.shard.Overrides.With(b, r.Environment, &r)
+	}
+	return asError(r.Check())
+}
+
+func (o *orgState) applyCustom(r environment.Custom) error {
+	o.own[r.Slug], o.staleOwn = r, true
 	return asError(r.Check())
 }
 

@@ -313,6 +313,8 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"PUT /v1/orgs/{org}/rates", "/v1/orgs/default/rates", map[string]int{"subjectPerHour": 1000, "clientPerHour": 1000}, []string{"If-Match", `"1"`}},
 		{"GET /v1/environments", "", nil, nil},
 		{"GET /v1/environments/{slug}", "/v1/environments/project", nil, nil},
+		{"POST /v1/orgs/{org}/environments", "/v1/orgs/default/environments", map[string]string{"slug": "strict", "base": "environment:project"}, nil},
+		{"GET /v1/orgs/{org}/environments", "/v1/orgs/default/environments", nil, nil},
 		{"GET /v1/spaces", "", nil, nil},
 		{"POST /v1/spaces", "", map[string]string{"id": "p", "kind": "project", "parent": "default"}, nil},
 		{"GET /v1/biomes", "", nil, nil},
@@ -365,11 +367,12 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		body                any
 		exists              bool
 	}{
-		{"PUT /v1/orgs/{org}/overrides/{slug}", "", "", "/v1/orgs/default/overrides/project", map[string]string{"maxDataClassification": "secret"}, false},
+		{"PUT /v1/orgs/{org}/overrides/{slug}", "GET /v1/orgs/{org}/overrides/{slug}", "DELETE /v1/orgs/{org}/overrides/{slug}", "/v1/orgs/default/overrides/project", map[string]string{"maxDataClassification": "secret"}, false},
 		{"PUT /v1/endpoints/{name}", "GET /v1/endpoints/{name}", "DELETE /v1/endpoints/{name}", "/v1/endpoints/e", rule, false},
 		{"PUT /v1/secrets/{name}", "GET /v1/secrets/{name}", "DELETE /v1/secrets/{name}", "/v1/secrets/s", secret, false},
 		{"PUT /v1/installs/{biome}", "GET /v1/installs/{biome}", "DELETE /v1/installs/{biome}", "/v1/installs/op", install, false},
 		{"PUT /v1/environments/{slug}", "GET /v1/environments/{slug}", "", "/v1/environments/app", map[string]any{"limits": map[string]int{"wall": 4000}}, true},
+		{"PUT /v1/orgs/{org}/environments/{slug}", "GET /v1/orgs/{org}/environments/{slug}", "DELETE /v1/orgs/{org}/environments/{slug}", "/v1/orgs/default/environments/strict", map[string]any{"reachCeiling": "owner"}, true},
 		{"POST /v1/biomes/{name}/disable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/disable", nil, true},
 		{"POST /v1/biomes/{name}/enable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/enable", nil, true},
 	} {

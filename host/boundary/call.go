@@ -90,7 +90,7 @@ func (c *call) steps(ctx context.Context, args []uint64) (Result, *abi.Error) {
 		return Result{}, err
 	}
 	if c.fn.Group != abi.GroupCall { // nothing else is done in memory alone
-		c.inv.turn.Leave()
+		c.inv.leave()
 		defer c.inv.rejoin(ctx)
 	}
 	if err := c.announce(ctx); err != nil {

@@ -24,14 +24,14 @@ const slice = share.Slice
 // Unmeter follows when the call has returned.
 func (inv *Invocation) Meter(g Gauge) {
 	g.Set(0)
-	inv.gauge = g
+	inv.gauge, inv.slices = g, 0
 }
 
 // Unmeter takes back what the guest has not used, forgets the gauge and leaves the processor to
 // others.
 func (inv *Invocation) Unmeter() {
 	inv.settle()
-	inv.gauge = nil
+	inv.gauge, inv.tie = nil, nil
 	inv.account()
 	inv.turn.Leave()
 }
@@ -55,6 +55,9 @@ func (inv *Invocation) Refuel(ctx context.Context) {
 	if !inv.settle() {
 		inv.finish(inv.noFuel())
 		return
+	}
+	if inv.slices++; inv.slices > 1 {
+		inv.loosen()
 	}
 	if inv.account(); !inv.step(ctx) {
 		return

@@ -74,7 +74,9 @@ type Invocation struct {
 	guest    *GuestError
 	logs     guestLog
 	gauge    Gauge // of the guest that runs; nil: none
+	tie      Tie   // of the guest's goroutine to its thread; nil: none
 	slice    int64 // of fuel
+	slices   int64 // handed to the guest that runs
 	counted  int64 // of the fuel used, what the share was told of
 	worked   int64 // of the fuel used, what was used before the invocation
 	turn     *share.Turn

@@ -27,10 +27,33 @@ func (inv *Invocation) account() {
 	inv.counted = inv.used.fuel
 }
 
+// Tie is what holds a guest's goroutine to its thread for as long as it computes: see
+// [memory.Region.Enter]. A guest that waits, or that computes for long, is not worth a thread.
+type Tie interface{ Loosen() }
+
+// Tied says what holds the guest that is about to be called.
+func (inv *Invocation) Tied(t Tie) { inv.tie = t }
+
+// loosen lets the guest's goroutine go on any thread from here on.
+func (inv *Invocation) loosen() {
+	if inv.tie != nil {
+		inv.tie.Loosen()
+		inv.tie = nil
+	}
+}
+
+// leave gives up the processor for something else that is waited for.
+func (inv *Invocation) leave() {
+	inv.loosen()
+	inv.turn.Leave()
+}
+
 // step waits for a processor, if need be, and reports whether the guest may use it. What stood
 // before the wait is asked again after it.
 func (inv *Invocation) step(ctx context.Context) bool {
-	if inv.turn.Pass(ctx) {
+	if inv.turn.Claim() {
+		inv.loosen()
+		inv.turn.Await(ctx)
 		if err := inv.stands(ctx); err != nil {
 			inv.finish(err)
 			return false

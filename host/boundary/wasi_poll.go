@@ -46,7 +46,7 @@ func pollOneoff(ctx context.Context, w *wasiCall) int32 {
 		subs = append(subs, w.subscription(raw))
 	}
 	wait := earliest(subs)
-	w.inv.turn.Leave()
+	w.inv.leave()
 	sleep(ctx, wait)
 	if err := Ended(ctx); err != nil {
 		w.inv.finish(err)

@@ -45,7 +45,7 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 	k.result[0] = 0
 	inv := boundary.From(ctx)
 	k.debtor = inv.Share()
-	err := k.call(ctx, inv, k.handles.of(k.module, export).f, k.result[:])
+	err := k.enter(ctx, inv, k.handles.of(k.module, export).f)
 	k.handles.trim()
 	if err != nil {
 		return failure(ctx, inv, err)
@@ -55,6 +55,14 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 		return abi.Errorf(abi.CodeGuestError, "the capability returned %d", status)
 	}
 	return nil
+}
+
+// enter calls into the guest, whose memory is told of it.
+func (k *kept) enter(ctx context.Context, inv *boundary.Invocation, f api.Function) error {
+	k.region.Enter()
+	defer k.region.Leave()
+	inv.Tied(k.region)
+	return k.call(ctx, inv, f, k.result[:])
 }
 
 // settled reports, after a guest's call has returned, that nothing ends the invocation from

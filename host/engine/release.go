@@ -6,7 +6,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
-// An instance with fewer private bytes than atOnce is put back where it is given up. It is with
+// An instance with no more private bytes than atOnce is put back where it is given up. It is with
 // margin what a small call of a Go guest writes, 20 pages. Waking a goroutine for it took 25 µs more
 // processor time for each call, and the next call waited for it.
 const atOnce = 128 << 10
@@ -18,7 +18,7 @@ func (p *Pooled) release(k *kept) {
 		p.discard(k)
 		return
 	}
-	if k.region.Private() >= atOnce {
+	if k.region.Private() > atOnce {
 		if !s.pushUsed(k) {
 			p.discard(k)
 		}

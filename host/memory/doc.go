@@ -18,7 +18,10 @@
 //  4. A page of a mapped region either is the image's own page or is private to the region,
 //     in memory or swapped out. Restore finds the private ones by exactly that difference, and
 //     replaces all of them; where the kernel cannot tell, it drops all of them. Huge pages and
-//     merging of equal pages would blur the difference and are off for these mappings.
+//     merging of equal pages would blur the difference and are off for these mappings. Nothing is
+//     looked for where it is already known: a small region is compared whole, and of one whose
+//     guest ran on one thread and without a page fault ([Region.Enter]) the private pages are
+//     those of the time before.
 //  5. An image outlives the regions mapped over it: it is unmapped with the last of them.
 //  6. A region that grew after it was mapped has pages that no image knows. Restore refuses it.
 //

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -104,6 +105,111 @@ func TestRestore(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// S12: whatever is written, of whatever size the memory is, and whoever is told of it or not: restored is
+// what was captured.
+func TestRestoreWithoutScan(t *testing.T) {
+	for _, pages := range []int{1, 2, 3, 8} {
+		r, _ := frozen(t, uint64(pages))
+		rapid.Check(t, func(t *rapid.T) {
+			write := func(name string) {
+				for range rapid.IntRange(0, 8).Draw(t, name) {
+					at := rapid.IntRange(0, pages*page-1).Draw(t, "at")
+					n := min(rapid.IntRange(1, 2*4096).Draw(t, "n"), pages*page-at)
+					copy(r.bytes()[at:], bytes.Repeat([]byte{0xbb}, n))
+				}
+			}
+			if rapid.IntRange(0, 9).Draw(t, "dropped") == 0 {
+				if err := r.drop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			runs := rapid.IntRange(0, 2).Draw(t, "runs")
+			for range runs {
+				r.Enter()
+				write("writes")
+				if rapid.Bool().Draw(t, "loosened") {
+					r.Loosen()
+					elsewhere(func() { write("writes on another thread") })
+				}
+				r.Leave()
+			}
+			if runs == 0 {
+				write("untold writes")
+			}
+			if _, err := r.Restore(); err != nil || !r.Pristine() {
+				t.Fatalf("not restored: %v", err)
+			}
+		})
+	}
+}
+
+// elsewhere runs f on another thread.
+func elsewhere(f func()) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer close(done)
+		f()
+		runtime.UnlockOSThread()
+	}()
+	<-done
+}
+
+// A call that writes what calls before it wrote needs no scan; one that writes another page gets
+// one, and so does whoever was not watched all the time.
+func TestQuietStretch(t *testing.T) {
+	if theScanner() == nil || !countsFaults() {
+		t.Skip("the kernel cannot scan, or counts no faults")
+	}
+	r, _ := frozen(t, 8)
+	run := func(at ...int) stretch {
+		r.Enter()
+		for _, at := range at {
+			r.bytes()[at]++
+		}
+		r.Leave()
+		s := r.watch.stretch
+		if _, err := r.Restore(); err != nil || !r.Pristine() {
+			t.Fatalf("not restored: %v", err)
+		}
+		return s
+	}
+	if run(0, page) != doubtful {
+		t.Error("nothing was known before the first scan")
+	}
+	// The thread may have a fault for a reason of its own, but not every time.
+	quietly := func() bool {
+		for range 1000 {
+			if run(0, page) == quiet {
+				return true
+			}
+		}
+		return false
+	}
+	if !quietly() {
+		t.Error("pages that were written before are looked for each time")
+	}
+	for n := 1; n < 100; n++ {
+		if run(n*4096+5) == quiet && n != page/4096 {
+			t.Fatalf("page %d was written for the first time, and nobody saw it", n)
+		}
+	}
+	if !quietly() {
+		t.Error("not quiet any more")
+	}
+	for name, broken := range map[string]func(){
+		"loosened": func() { r.Enter(); r.Loosen(); r.Leave() },
+		"twice":    func() { r.Enter(); r.Leave(); r.Enter(); r.Leave() },
+	} {
+		if broken(); r.watch.stretch == quiet {
+			t.Errorf("%s: quiet", name)
+		}
+		if _, err := r.Restore(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

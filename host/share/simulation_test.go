@@ -79,7 +79,7 @@ func (w *world) play(fuel int64, each func(usage)) usage {
 				continue
 			}
 		}
-		if g.turn.claim() {
+		if g.turn.Claim() {
 			g.state = waits
 		} else {
 			w.run(g)

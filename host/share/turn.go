@@ -31,15 +31,18 @@ func (t *Turn) Spend(fuel int64) {
 // another, when one waits that is not ahead of it. Pass reports whether it waited. When ctx
 // ended meanwhile the turn holds no token, and its guest must not compute.
 func (t *Turn) Pass(ctx context.Context) (waited bool) {
-	if t == nil || t.org == nil || !t.claim() {
+	if !t.Claim() {
 		return false
 	}
-	t.await(ctx)
+	t.Await(ctx)
 	return true
 }
 
-// claim reports whether the turn is in the queue now; else it holds a token.
-func (t *Turn) claim() bool {
+// Claim is the first half of Pass, which does not wait. It reports whether Await must follow.
+func (t *Turn) Claim() bool {
+	if t == nil || t.org == nil {
+		return false
+	}
 	s := t.org.s
 	if t.held {
 		if waiting(s.word.Load()) > 0 && s.swap(t) {
@@ -72,8 +75,8 @@ func (t *Turn) hold() {
 	t.org.s.took(t.org)
 }
 
-// await waits for the token that a turn in the queue will get.
-func (t *Turn) await(ctx context.Context) {
+// Await is the second half of Pass: it waits for the token that a turn in the queue will get.
+func (t *Turn) Await(ctx context.Context) {
 	select {
 	case <-t.ready:
 		t.hold()

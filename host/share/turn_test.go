@@ -112,14 +112,14 @@ func TestATokenForNobodyGoesOn(t *testing.T) {
 		for _, turn := range []*Turn{&holder, &gone, &next} {
 			turn.Begin(s.Org("org"))
 		}
-		if holder.claim() || !gone.claim() || !next.claim() {
+		if holder.Claim() || !gone.Claim() || !next.Claim() {
 			t.Fatal("one token, one holder")
 		}
 		holder.Leave() // to gone, which has not looked yet
-		if gone.await(ended); gone.Held() {
+		if gone.Await(ended); gone.Held() {
 			gone.Leave()
 		}
-		if next.await(patience(t)); !next.Held() {
+		if next.Await(patience(t)); !next.Held() {
 			t.Fatal("the token is gone")
 		}
 		next.Leave()
@@ -167,12 +167,12 @@ func BenchmarkHandedOn(b *testing.B) {
 	for i := range turns {
 		turns[i].Begin(s.Org(string(rune('a' + i))))
 	}
-	turns[0].claim()
-	turns[1].claim()
+	turns[0].Claim()
+	turns[1].Claim()
 	for n := range b.N {
 		from, to := &turns[n%2], &turns[(n+1)%2]
 		from.Spend(Slice)
-		from.claim()
+		from.Claim()
 		<-to.ready
 		to.hold()
 	}
