@@ -20,14 +20,14 @@ import (
 
 // Options are the parts the control plane drives. All are required.
 type Options struct {
-	Policy      *policy.Service
-	Host        *host.Host
-	Modules     *modules.Dir
-	Audit       *audit.Log
-	Refusals    *refusal.Recorder
-	Keyring     *vault.Keyring
+	Policy   *policy.Service
+	Host     *host.Host
+	Modules  *modules.Dir
+	Audit    *audit.Log
+	Refusals *refusal.Recorder
+	Keyring  *vault.Keyring
 	// Decide records a person's word on a request, and does what follows from it.
-	Decide func(ctx context.Context, who session.Principal, org, id string, v approval.Verdict, reason string) (approval.Standing, error)
+	Decide      func(ctx context.Context, who session.Principal, org, id string, v approval.Verdict, reason string) (approval.Standing, error)
 	Guard       *guard.Guard
 	NonceHeader string
 	MaxUpload   int64 // bytes

@@ -24,7 +24,8 @@ type Grant struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
 	Expires     *time.Time         `json:"expires,omitempty"`
-	Rate        *Rate              `json:"rate,omitempty"` // nil: no ceiling beside the subject's and the client's
+	Rate        *Rate              `json:"rate,omitempty"`     // nil: no ceiling beside the subject's and the client's
+	Approval    bool               `json:"approval,omitempty"` // a person has to approve every use
 	Obligations []Obligation       `json:"obligations,omitempty"`
 	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
 	CreatedBy   string             `json:"createdBy"`
@@ -36,6 +37,7 @@ type Grant struct {
 // Compile makes the grant's obligations ready to be asked for.
 func (g *Grant) Compile() (err error) {
 	g.asked, err = CompileObligations(g.Obligations)
+	g.asked.Approval = g.asked.Approval || g.Approval
 	return err
 }
 
@@ -78,22 +80,22 @@ type EnvironmentGrant struct {
 }
 
 // AnyCapability, in an approve grant, covers every request.
-const AnyCapability abi.CapabilityRef = "*"
+const AnyCapability = "*"
 
 // ApproveGrant lets a principal decide requests for a capability (S17).
 type ApproveGrant struct {
-	ID         string            `json:"id"`
-	Org        string            `json:"org"`
-	Principal  string            `json:"principal"`  // its name
-	Capability abi.CapabilityRef `json:"capability"` // or [AnyCapability]
-	Expires    *time.Time        `json:"expires,omitempty"`
-	CreatedBy  string            `json:"createdBy"`
-	CreatedAt  time.Time         `json:"createdAt"`
+	ID         string     `json:"id"`
+	Org        string     `json:"org"`
+	Principal  string     `json:"principal"`  // its name
+	Capability string     `json:"capability"` // a ref, or [AnyCapability]
+	Expires    *time.Time `json:"expires,omitempty"`
+	CreatedBy  string     `json:"createdBy"`
+	CreatedAt  time.Time  `json:"createdAt"`
 }
 
 // Covers reports whether the grant is this principal's, for this capability.
 func (g *ApproveGrant) Covers(principal string, ref abi.CapabilityRef) bool {
-	return g.Principal == principal && (g.Capability == AnyCapability || g.Capability == ref)
+	return g.Principal == principal && (g.Capability == AnyCapability || g.Capability == string(ref))
 }
 
 // Install says which environments an organisation admitted a biome to, bound to one digest,

@@ -3,7 +3,9 @@ package invoke
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -54,7 +56,7 @@ func (c *attempt) await(ctx context.Context) Answer {
 				Session: c.facts.Session, Space: c.facts.Space, Environment: c.facts.Environment, Workspace: c.facts.Workspace,
 				Clearance: c.facts.Clearance, Declared: c.terms.declared, Origin: c.face, Trace: c.terms.trace,
 			},
-			InputDigest: digest, InputBytes: int64(len(c.input)),
+			InputDigest: digest, InputBytes: int64(len(c.input)), Expires: c.lasts(),
 		},
 		Facts: c.facts, Files: files, Sealed: c.p.o.Box.Seal(c.facts.Org, c.id, approval.Input, c.input),
 	})
@@ -70,6 +72,15 @@ func (c *attempt) await(ctx context.Context) Answer {
 	return a
 }
 
+// lasts is until when it may wait: no longer than the session that asks.
+func (c *attempt) lasts() time.Time {
+	until := c.p.o.Now().UTC().Add(approval.DefaultLife)
+	if end := c.session.Expires; end.Before(until) {
+		return end
+	}
+	return until
+}
+
 // unasked answers an invocation that nobody could be asked about, after its row said that somebody would be.
 func (c *attempt) unasked(ctx context.Context, why *abi.Error) Answer {
 	err := c.append(ctx, audit.Resolved{Resolution: audit.ResolvedRefused, Code: why.Code}, true)
@@ -81,8 +92,8 @@ func (c *attempt) unasked(ctx context.Context, why *abi.Error) Answer {
 }
 
 // named are the versions of the files that an input names, with the join of their labels: any string in it
-// that is the path of a file of the session's workspace may be meant as one. Where there is none, that
-// is a version too.
+// that is the path of a file of the session's workspace may be meant as one. Where there is no file, that
+// is a version too, but for the names of members, which are rarely paths.
 func (p *Pipeline) named(ctx context.Context, workspace string, ceiling abi.Classification, input []byte) (map[string]string, abi.Classification, error) {
 	if workspace == "" {
 		return nil, abi.Public, nil
@@ -91,15 +102,21 @@ func (p *Pipeline) named(ctx context.Context, workspace string, ceiling abi.Clas
 	if err := json.Unmarshal(input, &v); err != nil {
 		return nil, 0, abi.Errorf(abi.CodeInvalidJSON, "the input is not JSON: %w", err)
 	}
-	texts := map[string]struct{}{}
-	collect(v, texts)
-	paths := make([]string, 0, len(texts))
-	for s := range texts {
-		paths = append(paths, s)
-	}
-	versions, label, err := p.o.Versions(ctx, workspace, ceiling, paths)
+	values, names := map[string]struct{}{}, map[string]struct{}{}
+	collect(v, values, names)
+	versions, label, err := p.o.Versions(ctx, workspace, ceiling, slices.Collect(maps.Keys(values)))
 	if err != nil {
 		return nil, 0, err
+	}
+	named, also, err := p.o.Versions(ctx, workspace, ceiling, slices.Collect(maps.Keys(names)))
+	if err != nil {
+		return nil, 0, err
+	}
+	label = abi.Join(label, also)
+	for name, version := range named {
+		if version != "" {
+			versions[name] = version
+		}
 	}
 	if len(versions) > approval.MaxFiles {
 		return nil, 0, abi.Errorf(abi.CodeInputLimit, "the input has %d texts that may be paths; an approver is shown at most %d", len(versions), approval.MaxFiles)
@@ -110,19 +127,19 @@ func (p *Pipeline) named(ctx context.Context, workspace string, ceiling abi.Clas
 	return versions, label, nil
 }
 
-// collect adds every text in a JSON value: values, and names of members.
-func collect(v any, into map[string]struct{}) {
+// collect adds every text in a JSON value: those that are values, and those that name members.
+func collect(v any, values, names map[string]struct{}) {
 	switch v := v.(type) {
 	case string:
-		into[v] = struct{}{}
+		values[v] = struct{}{}
 	case []any:
 		for _, e := range v {
-			collect(e, into)
+			collect(e, values, names)
 		}
 	case map[string]any:
 		for k, e := range v {
-			into[k] = struct{}{}
-			collect(e, into)
+			names[k] = struct{}{}
+			collect(e, values, names)
 		}
 	}
 }

@@ -59,7 +59,6 @@ func TestGrantRefusals(t *testing.T) {
 		change  func(*GrantRequest)
 	}{
 		"rate":        {abi.CodeUnsupportedRule, "/rate/perHour", func(r *GrantRequest) { r.Rate = &grant.Rate{} }},
-		"approval":    {abi.CodeUnsupportedRule, "/approval", func(r *GrantRequest) { r.Approval = json.RawMessage(`true`) }},
 		"obligations": {abi.CodeUnsupportedRule, "/obligations/0/kind", func(r *GrantRequest) { r.Obligations = []grant.Obligation{{Kind: grant.ObligeCost}} }},
 		"no globs":    {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{} }}, // PF-A1
 		"a bad glob":  {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{"../x"} }},

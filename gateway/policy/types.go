@@ -117,7 +117,7 @@ type SpaceRequest struct {
 	Clearance  abi.Classification `json:"clearance,omitempty"`
 }
 
-// GrantRequest makes a grant. Approval is refused until it is enforced (PF-B7).
+// GrantRequest makes a grant.
 type GrantRequest struct {
 	Org         string             `json:"org"`
 	Subject     abi.Subject        `json:"subject"`
@@ -126,7 +126,7 @@ type GrantRequest struct {
 	Globs       []string           `json:"globs,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
 	Rate        *grant.Rate        `json:"rate,omitempty"`
-	Approval    json.RawMessage    `json:"approval,omitempty"`
+	Approval    bool               `json:"approval,omitempty"` // a person has to approve every use
 	Obligations []grant.Obligation `json:"obligations,omitempty"`
 }
 
@@ -147,10 +147,10 @@ type EnvironmentGrantRequest struct {
 
 // ApproveGrantRequest lets a principal approve.
 type ApproveGrantRequest struct {
-	Org        string            `json:"org"`
-	Principal  string            `json:"principal"`
-	Capability abi.CapabilityRef `json:"capability"` // or "*"
-	Expires    *time.Time        `json:"expires,omitempty"`
+	Org        string     `json:"org"`
+	Principal  string     `json:"principal"`
+	Capability string     `json:"capability"` // a ref, or "*"
+	Expires    *time.Time `json:"expires,omitempty"`
 }
 
 // InstallRequest admits one digest of a biome. A list that is absent keeps nothing.

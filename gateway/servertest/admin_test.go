@@ -173,7 +173,7 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/v1", "/v1/", "/v2/biomes", "/v1/biomes/a/b/c", "/metrics", "/debug/pprof/", "/v1/approvals", "/mcp", "/console"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v2/biomes", "/v1/biomes/a/b/c", "/metrics", "/debug/pprof/", "/mcp", "/console"} {
 		g.Do("GET", g.Admin+path, g.Operator, nil).Refused(abi.CodeNotFound)
 	}
 	if r := g.Control("PATCH", "/v1/biomes", nil).Refused(abi.CodeMethodNotAllowed); r.Header.Get("Allow") != "GET, POST" {

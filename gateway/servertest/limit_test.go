@@ -115,16 +115,17 @@ var limitsOfEnvironments = map[abi.Limit]limitCase{
 
 // limitsOfTheServer have a test of their own each.
 var limitsOfTheServer = map[abi.Limit]func(*testing.T){
-	abi.LimitModuleBytes:   limitModuleBytes,
-	abi.LimitUploadBytes:   limitUploadBytes,
-	abi.LimitMemories:      limitMemories,
-	abi.LimitCompileCPU:    limitCompile("compileCpu", 3000, conditionals),
-	abi.LimitCompileWall:   limitCompile("compileWall", 15_000, conditionals),
-	abi.LimitCompileMemory: limitCompile("compileMemory", 2<<30, tables),
-	abi.LimitRunning:       limitRunning,
-	abi.LimitWaiting:       limitRunning,
-	abi.LimitSessions:      limitSessions,
-	abi.LimitDiskReserve:   limitDiskReserve,
+	abi.LimitModuleBytes:      limitModuleBytes,
+	abi.LimitUploadBytes:      limitUploadBytes,
+	abi.LimitMemories:         limitMemories,
+	abi.LimitCompileCPU:       limitCompile("compileCpu", 3000, conditionals),
+	abi.LimitCompileWall:      limitCompile("compileWall", 15_000, conditionals),
+	abi.LimitCompileMemory:    limitCompile("compileMemory", 2<<30, tables),
+	abi.LimitRunning:          limitRunning,
+	abi.LimitWaiting:          limitRunning,
+	abi.LimitSessions:         limitSessions,
+	abi.LimitPendingApprovals: limitPendingApprovals,
+	abi.LimitDiskReserve:      limitDiskReserve,
 }
 
 // PF-D1: no limit is accepted that nothing shows to bite.

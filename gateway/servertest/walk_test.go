@@ -113,7 +113,7 @@ func TestWalk(t *testing.T) {
 		{gate.CheckClassification, abi.CodeClassificationCeiling, func() {
 			w.override("regulated", "If-Match", `"1"`)
 			// The user's grant is used up by the user, who gets as far as the approval.
-			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Refused(abi.CodeApprovalRequired)
+			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Waits()
 		}},
 		{gate.CheckRate, abi.CodeRateExceeded, func() {
 			revokeAll(g, "user:alice", "walk:a.do@1")
@@ -135,7 +135,11 @@ func TestWalk(t *testing.T) {
 	for _, f := range faults {
 		name := gate.Checks()[f.check].Name
 		decision, shown := explain()
-		if got := firstFailed(shown); decision != "deny" || got != name {
+		verdict := "deny"
+		if f.check == gate.CheckApproval {
+			verdict = "needs_approval"
+		}
+		if got := firstFailed(shown); decision != verdict || got != name {
 			t.Fatalf("explain says %s and %q first, not %q: %+v", decision, got, name, shown)
 		}
 		for _, j := range shown {
@@ -145,9 +149,13 @@ func TestWalk(t *testing.T) {
 			right[j.name()] = right[j.name()] || j.State == gate.Passed.String()
 		}
 		n := started(g, func() {
-			r := s.Invoke("walk:a.do@1", input, declared...).Refused(f.code)
+			r := s.Invoke("walk:a.do@1", input, declared...)
 			var d struct{ AuditID string }
-			r.JSON(&d)
+			if r.JSON(&d); f.check == gate.CheckApproval {
+				d.AuditID = r.Waits()
+			} else {
+				r.Refused(f.code)
+			}
 			if got := row(g, r); got.ID != d.AuditID || firstFailed(checksOf(t, got)) != name || got.Decision.Code != f.code || got.Ended != nil {
 				t.Errorf("at %q the row says %s", name, got.Raw)
 			}
