@@ -106,6 +106,7 @@ const (
 	CodeCapabilityTaken   Code = "CAPABILITY_TAKEN"
 	CodeImageNotReady     Code = "IMAGE_NOT_READY"
 	CodeBiomeDisabled     Code = "BIOME_DISABLED"
+	CodeCapabilityRetired Code = "CAPABILITY_RETIRED"
 	CodeUploadUnsupported Code = "UPLOAD_ENCODING_UNSUPPORTED"
 )
 
@@ -249,6 +250,7 @@ var codeTable = []CodeInfo{
 	{CodeCapabilityTaken, KindAlreadyExists, 409, 0, "Another biome already provides this capability; the first stays."},
 	{CodeImageNotReady, KindNotReady, 503, 0, "The compiled form is being rebuilt; no invocation ever compiles."},
 	{CodeBiomeDisabled, KindPermissionDenied, 403, 0, "The biome is disabled."},
+	{CodeCapabilityRetired, KindPermissionDenied, 403, EDENIED, "The capability is retired; the denial names its successor, if it has one."},
 	{CodeUploadUnsupported, KindInvalidArgument, 415, 0, "The upload's content encoding is not accepted."},
 
 	{CodeMissingGrant, KindPermissionDenied, 403, EDENIED, "No grant lets this subject invoke this capability in this environment."},

@@ -16,14 +16,17 @@ import (
 
 // BiomeCmd is the noun biome.
 type BiomeCmd struct {
-	Build   BiomeBuildCmd   `cmd:"" help:"Put a manifest into a module, compiling a Go biome first, and say what admission would."`
-	Push    BiomePushCmd    `cmd:"" help:"Upload a biome."`
-	Install BiomeInstallCmd `cmd:"" help:"Admit one digest of a biome to environments."`
-	Diff    BiomeDiffCmd    `cmd:"" help:"Show what a version of a biome may do at most, and what changes with it."`
-	List    BiomeListCmd    `cmd:"" aliases:"ls" help:"List biomes."`
-	Show    BiomeShowCmd    `cmd:"" help:"Show a biome and its install grant."`
-	Disable BiomeDisableCmd `cmd:"" help:"Stop a biome from being invoked."`
-	Enable  BiomeEnableCmd  `cmd:"" help:"Let a disabled biome be invoked again."`
+	Build     BiomeBuildCmd     `cmd:"" help:"Put a manifest into a module, compiling a Go biome first, and say what admission would."`
+	Push      BiomePushCmd      `cmd:"" help:"Upload a biome."`
+	Install   BiomeInstallCmd   `cmd:"" help:"Admit one digest of a biome to environments."`
+	Diff      BiomeDiffCmd      `cmd:"" help:"Show what a version of a biome may do at most, and what changes with it."`
+	Rollback  BiomeRollbackCmd  `cmd:"" help:"Install the version that was installed before."`
+	Uninstall BiomeUninstallCmd `cmd:"" help:"Revoke a biome's install grants."`
+	Archive   BiomeArchiveCmd   `cmd:"" help:"Take no more uploads and installs of a biome; what is installed goes on."`
+	List      BiomeListCmd      `cmd:"" aliases:"ls" help:"List biomes."`
+	Show      BiomeShowCmd      `cmd:"" help:"Show a biome and its install grant."`
+	Disable   BiomeDisableCmd   `cmd:"" help:"Stop a biome from being invoked."`
+	Enable    BiomeEnableCmd    `cmd:"" help:"Let a disabled biome be invoked again."`
 }
 
 // BiomeBuildCmd makes an uploadable module.
@@ -108,6 +111,7 @@ type BiomeInstallCmd struct {
 	Call        []string `help:"Capability it may invoke; may be repeated." placeholder:"REF"`
 	Endpoint    []string `help:"Endpoint it may use; may be repeated." placeholder:"NAME"`
 	Secret      []string `help:"Secret it may use; may be repeated." placeholder:"NAME"`
+	Alongside   bool     `help:"Leave other versions that are installed in place."`
 	Permissions string   `help:"Install only if this is the digest of its permission document, as biome diff prints it." placeholder:"HEX"`
 }
 
@@ -125,10 +129,14 @@ func (c *BiomeInstallCmd) Run(e *Env) error {
 	for i, slug := range c.Environment {
 		envs[i] = string(abi.MakeEnvironmentRef(slug))
 	}
-	return e.put("/v1/installs/"+url.PathEscape(c.Name), map[string]any{
+	in := map[string]any{
 		"digest": p.Digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
 		"permissions": cmp.Or(c.Permissions, p.Permissions),
-	})
+	}
+	if c.Alongside {
+		in["alongside"] = true
+	}
+	return e.put("/v1/installs/"+url.PathEscape(c.Name), in)
 }
 
 func nonNil(list []string) []string { return append([]string{}, list...) }
@@ -162,34 +170,6 @@ func (c *BiomeShowCmd) Run(e *Env) error {
 		_, err = fmt.Fprintln(e.stdout, "not installed: callable in sandbox only")
 		return err
 	case err != nil:
-		return err
-	}
-	return e.show(res.body, nil)
-}
-
-// BiomeDisableCmd disables.
-type BiomeDisableCmd struct {
-	Name string `arg:"" help:"Name of the biome."`
-}
-
-// Run disables under the version the server shows.
-func (c *BiomeDisableCmd) Run(e *Env) error { return e.setDisabled(c.Name, "disable") }
-
-// BiomeEnableCmd enables.
-type BiomeEnableCmd struct {
-	Name string `arg:"" help:"Name of the biome."`
-}
-
-// Run enables under the version the server shows.
-func (c *BiomeEnableCmd) Run(e *Env) error { return e.setDisabled(c.Name, "enable") }
-
-func (e *Env) setDisabled(name, verb string) error {
-	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/biomes/"+url.PathEscape(name)+e.orgQuery(), nil)
-	if err != nil {
-		return err
-	}
-	header := http.Header{"If-Match": {res.header.Get("ETag")}}
-	if res, err = e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes/"+url.PathEscape(name)+"/"+verb+e.orgQuery(), header, nil); err != nil {
 		return err
 	}
 	return e.show(res.body, nil)

@@ -27,18 +27,19 @@ type CLI struct {
 
 	Invocation InvocationCmd `cmd:"" help:"Show and cancel a session's own invocations."`
 
-	Biome    BiomeCmd    `cmd:"" help:"Build, upload, install and disable biomes."`
-	Session  SessionCmd  `cmd:"" help:"Open, show and close sessions."`
-	Grant    GrantCmd    `cmd:"" help:"Give, list and revoke grants."`
-	Env      EnvCmd      `cmd:"" help:"Show environments and tighten their ceilings."`
-	Space    SpaceCmd    `cmd:"" help:"Make and list spaces."`
-	Rate     RateCmd     `cmd:"" help:"Show and set how often may be invoked."`
-	Approval ApprovalCmd `cmd:"" help:"Decide what waits for a person's word, and say who may."`
-	Secret   SecretCmd   `cmd:"" help:"Store, list and remove secrets; values are never shown."`
-	Endpoint EndpointCmd `cmd:"" help:"Name the origins that biomes may be allowed to call."`
-	Token    TokenCmd    `cmd:"" help:"Issue, list and revoke principals' tokens."`
-	Audit    AuditCmd    `cmd:"" help:"Read and verify the audit log."`
-	Version  VersionCmd  `cmd:"" help:"Say which build this is."`
+	Biome      BiomeCmd      `cmd:"" help:"Build, upload, install and disable biomes."`
+	Capability CapabilityCmd `cmd:"" help:"List, deprecate and retire capabilities."`
+	Session    SessionCmd    `cmd:"" help:"Open, show and close sessions."`
+	Grant      GrantCmd      `cmd:"" help:"Give, list and revoke grants."`
+	Env        EnvCmd        `cmd:"" help:"Show environments and tighten their ceilings."`
+	Space      SpaceCmd      `cmd:"" help:"Make and list spaces."`
+	Rate       RateCmd       `cmd:"" help:"Show and set how often may be invoked."`
+	Approval   ApprovalCmd   `cmd:"" help:"Decide what waits for a person's word, and say who may."`
+	Secret     SecretCmd     `cmd:"" help:"Store, list and remove secrets; values are never shown."`
+	Endpoint   EndpointCmd   `cmd:"" help:"Name the origins that biomes may be allowed to call."`
+	Token      TokenCmd      `cmd:"" help:"Issue, list and revoke principals' tokens."`
+	Audit      AuditCmd      `cmd:"" help:"Read and verify the audit log."`
+	Version    VersionCmd    `cmd:"" help:"Say which build this is."`
 }
 
 // Env is what commands have of the outside world.

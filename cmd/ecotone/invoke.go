@@ -44,6 +44,9 @@ func (c *InvokeCmd) Run(e *Env) error {
 	}
 	if !e.json {
 		fmt.Fprintf(e.stderr, "invocation %s, classification %s\n", res.header.Get("Ecotone-Invocation"), res.header.Get("Ecotone-Classification"))
+		if successor := res.header.Get("Ecotone-Replaced-By"); successor != "" {
+			fmt.Fprintf(e.stderr, "deprecated: %s replaces %s\n", successor, c.Ref)
+		}
 	}
 	_, err = fmt.Fprintln(e.stdout, string(res.body))
 	return err

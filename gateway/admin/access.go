@@ -181,11 +181,11 @@ func (s *Server) revokeToken(c *call) (*reply, error) {
 
 func (s *Server) listInstalls(c *call) (*reply, error) {
 	items, err := s.o.Policy.Installs(c.principal, c.org)
-	return page(c, items, err, func(i grant.Install) string { return i.Biome }, nil)
+	return page(c, items, err, func(i grant.Install) string { return i.Biome + "@" + i.Digest }, nil)
 }
 
 func (s *Server) getInstall(c *call) (*reply, error) {
-	i, err := s.o.Policy.InstallOf(c.principal, c.org, c.r.PathValue("biome"))
+	i, err := s.o.Policy.InstallOf(c.principal, c.org, c.r.PathValue("biome"), c.r.URL.Query().Get("digest"))
 	return okTagged(i.Revision, i, err)
 }
 
@@ -211,6 +211,6 @@ func (s *Server) deleteInstall(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.o.Policy.Uninstall(c.ctx, c.principal, c.org, c.r.PathValue("biome"), e)
+	r, err := s.o.Policy.Uninstall(c.ctx, c.principal, c.org, c.r.PathValue("biome"), c.r.URL.Query().Get("digest"), e)
 	return ok(r, err)
 }

@@ -116,7 +116,7 @@ func (rt *route) success() int {
 	if rt.empty {
 		return http.StatusNoContent
 	}
-	if rt.method == http.MethodPost && !strings.HasSuffix(rt.path, "able") {
+	if rt.method == http.MethodPost && !rt.changes {
 		return http.StatusCreated
 	}
 	return http.StatusOK

@@ -65,6 +65,9 @@ type environmentBody struct {
 	Limits      map[string]int64    `json:"limits,omitempty"`
 	Revision    uint64              `json:"revision,omitempty"`
 	Available   *bool               `json:"available,omitempty"`
+	Waives      *bool               `json:"waives,omitempty"`
+
+	Allowed json.RawMessage `json:"allowedCapabilities,omitempty"` // refused: see putEnvironment
 }
 
 func (b *environmentBody) sameAs(e *environment.Environment) bool {
@@ -86,6 +89,10 @@ func (s *Server) putEnvironment(c *call) (*reply, error) {
 	var in environmentBody
 	if err := c.decode(&in); err != nil {
 		return nil, err
+	}
+	if _, lists := raw["allowedCapabilities"]; lists { // whatever it is: an empty one would deny nothing or everything (X54, X55)
+		return nil, abi.Errorf(abi.CodeUnsupportedRule, "a built-in environment names no capabilities").At("/allowedCapabilities").
+			WithHint("an organisation derives an environment that does with POST /v1/orgs/{org}/environments")
 	}
 	if !in.sameAs(&e) {
 		return nil, abi.Errorf(abi.CodeBuiltInImmutable, "only the limits of a built-in environment can be changed").

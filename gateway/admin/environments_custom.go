@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
@@ -71,7 +70,7 @@ func (c *call) ownEnvironment(slug string) (policy.EnvironmentRequest, error) {
 	}
 	r := policy.EnvironmentRequest{Org: c.org, Slug: slug, Base: in.Base, Reach: in.Reach, MaxData: in.MaxData, Family: in.Family, Limits: in.Limits}
 	if in.Allowed != nil {
-		r.Allowed = slices.Concat([]abi.CapabilityRef{}, *in.Allowed) // an empty list is one, and refused
+		r.Allowed = append([]abi.CapabilityRef{}, *in.Allowed...) // an empty list is one, and refused
 	}
 	return r, nil
 }

@@ -34,6 +34,7 @@ type route struct {
 	body    bodyKind
 	query   []string // parameters it takes beside org
 	empty   bool     // a success has no body: 204
+	changes bool     // a POST that makes nothing: 200
 	summary string   // for the document
 	handle  func(*Server, *call) (*reply, error)
 }
@@ -78,13 +79,19 @@ func init() {
 		{method: http.MethodGet, path: "/v1/biomes/{name}", op: policy.OpRead, summary: "Show a biome", handle: (*Server).getBiome},
 		{method: http.MethodGet, path: "/v1/biomes/{name}/versions", op: policy.OpRead, query: paging, summary: "List a biome's uploads", handle: (*Server).listUploads},
 		{method: http.MethodGet, path: "/v1/biomes/{name}/permissions", op: policy.OpRead, query: []string{"digest"}, summary: "Show what a version of a biome may do at most, and what changes with it", handle: (*Server).getPermissions},
-		{method: http.MethodPost, path: "/v1/biomes/{name}/disable", op: policy.OpDisable, summary: "Stop a biome from being invoked", handle: (*Server).disableBiome},
-		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/disable", op: policy.OpDisable, changes: true, summary: "Stop a biome from being invoked", handle: (*Server).disableBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, changes: true, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/rollback", op: policy.OpRollback, changes: true, summary: "Install the version that was installed before, under the install grant's ETag", handle: (*Server).rollbackBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/archive", op: policy.OpArchive, changes: true, summary: "Take no more uploads and installs of a biome; what is installed goes on", handle: (*Server).archiveBiome},
 
 		{method: http.MethodGet, path: "/v1/installs", op: policy.OpRead, query: paging, summary: "List install grants", handle: (*Server).listInstalls},
-		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, summary: "Show an install grant", handle: (*Server).getInstall},
+		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, query: []string{"digest"}, summary: "Show the newest install grant of a biome, or that of a digest", handle: (*Server).getInstall},
 		{method: http.MethodPut, path: "/v1/installs/{biome}", op: policy.OpInstall, body: bodyJSON, summary: "Admit one digest of a biome", handle: (*Server).putInstall},
-		{method: http.MethodDelete, path: "/v1/installs/{biome}", op: policy.OpUninstall, summary: "Revoke an install grant", handle: (*Server).deleteInstall},
+		{method: http.MethodDelete, path: "/v1/installs/{biome}", op: policy.OpUninstall, query: []string{"digest"}, summary: "Revoke the install grants of a biome, or that of a digest", handle: (*Server).deleteInstall},
+
+		{method: http.MethodGet, path: "/v1/capabilities", op: policy.OpRead, query: paging, summary: "List capabilities and how far each has come", handle: (*Server).listCapabilities},
+		{method: http.MethodGet, path: "/v1/capabilities/{ref}", op: policy.OpRead, summary: "Show a capability and how far it has come", handle: (*Server).getCapability},
+		{method: http.MethodPut, path: "/v1/capabilities/{ref}/lifecycle", op: policy.OpLifecycle, body: bodyJSON, summary: "Deprecate or retire a capability", handle: (*Server).putLifecycle},
 
 		{method: http.MethodGet, path: "/v1/grants", op: policy.OpRead, query: append([]string{"subject", "capability"}, paging...), summary: "List grants and their revocations", handle: (*Server).listGrants},
 		{method: http.MethodPost, path: "/v1/grants", op: policy.OpGrantCreate, body: bodyJSON, summary: "Give a grant", handle: (*Server).createGrant},

@@ -247,6 +247,8 @@ func appendDecided(b []byte, d *Decided) ([]byte, bool) {
 	o.label(`"label":`, d.Label)
 	o.label(`"ceiling":`, d.Ceiling)
 	o.label(`"clearance":`, d.Clearance)
+	o.strIf(`"lifecycle":`, d.Lifecycle)
+	o.strIf(`"replacedBy":`, string(d.ReplacedBy))
 	return append(o.b, '}'), o.plain
 }
 

@@ -72,6 +72,7 @@ func TestEncodersAreJSON(t *testing.T) {
 			Grants: rapid.SliceOfN(word, 0, 3).Draw(rt, "grants"), Reach: abi.Reach(rapid.IntRange(0, 4).Draw(rt, "reach")),
 			Declared: labels().Draw(rt, "declared"), Label: labels().Draw(rt, "label"),
 			Ceiling: labels().Draw(rt, "ceiling"), Clearance: labels().Draw(rt, "clearance"),
+			Lifecycle: word.Draw(rt, "lifecycle"), ReplacedBy: abi.CapabilityRef(word.Draw(rt, "successor")),
 		}
 		if rapid.Bool().Draw(rt, "agent") {
 			u := subjects().Draw(rt, "user")

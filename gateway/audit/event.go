@@ -151,7 +151,9 @@ type Decided struct {
 	Declared    abi.Classification `json:"declaredClassification,omitzero"`
 	Label       abi.Classification `json:"label,omitzero"` // the invocation starts with
 	Ceiling     abi.Classification `json:"ceiling,omitzero"`
-	Clearance   abi.Classification `json:"clearance,omitzero"` // of the answer
+	Clearance   abi.Classification `json:"clearance,omitzero"`   // of the answer
+	Lifecycle   string             `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
+	ReplacedBy  abi.CapabilityRef  `json:"replacedBy,omitempty"` // what to invoke instead of such a one
 }
 
 // Resolution is the closed set of what comes of waiting for a person.

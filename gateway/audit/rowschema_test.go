@@ -20,6 +20,7 @@ func TestRowSchema(t *testing.T) {
 	done, denied, running := NewID(), NewID(), NewID()
 	d := decision(VerdictAllow)
 	d.Parent, d.Trace, d.Workspace, d.Origin = denied, "t", "w", "o"
+	d.Lifecycle, d.ReplacedBy = "deprecated", "kb:page.read@2"
 	mustAppend(t, l, "acme", done, d)
 	mustAppend(t, l, "acme", done, Started{})
 	mustAppend(t, l, "acme", done, Effect{Line: 1, Function: "http_fetch", Target: strings.Repeat("x", 9999)})

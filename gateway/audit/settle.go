@@ -102,10 +102,10 @@ func (d Decided) settle() (Body, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	env, ref := string(d.Environment), string(d.Capability)
+	env, ref, instead := string(d.Environment), string(d.Capability), string(d.ReplacedBy)
 	texts(&d.Subject.Kind, &d.Subject.ID, &d.CallerKind, &d.Origin, &d.Space, &env, &ref, &d.Session, &d.Workspace,
-		&d.Trace, &d.InputDigest, &d.Biome, &d.Digest, &d.ReachCheck)
-	d.Environment, d.Capability = abi.EnvironmentRef(env), abi.CapabilityRef(ref)
+		&d.Trace, &d.InputDigest, &d.Biome, &d.Digest, &d.ReachCheck, &d.Lifecycle, &instead)
+	d.Environment, d.Capability, d.ReplacedBy = abi.EnvironmentRef(env), abi.CapabilityRef(ref), abi.CapabilityRef(instead)
 	if d.User != nil {
 		u := *d.User
 		texts(&u.Kind, &u.ID)

@@ -18,6 +18,7 @@ var (
 	nameInvocation     = []byte("Ecotone-Invocation")
 	nameClassification = []byte("Ecotone-Classification")
 	nameFuel           = []byte("Ecotone-Fuel")
+	nameReplacedBy     = []byte("Ecotone-Replaced-By")
 	nameNoSniff        = []byte("X-Content-Type-Options")
 	noSniff            = []byte("nosniff")
 	nameCacheControl   = []byte("Cache-Control")
@@ -38,6 +39,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, a invoke.Answer) {
 	}
 	if a.Location != "" {
 		out.Set("Location", a.Location)
+	}
+	if a.ReplacedBy != "" {
+		out.SetCanonical(nameReplacedBy, []byte(a.ReplacedBy))
 	}
 	if a.Problem != nil {
 		s.problem(ctx, *a.Problem)

@@ -86,6 +86,7 @@ type view struct {
 	biome  *Biome          // who provides the capability, or nil
 	served *Admission      // the version that serves the environment, or nil
 	desc   *abi.Descriptor // of the capability in that version, or nil
+	ending Ending          // of the capability; zero unless it is deprecated or retired
 	parent *authority.Spec // of the calling invocation, or nil
 
 	callerKept  *Kept // what the calling biome may call; nil when it is no longer admitted

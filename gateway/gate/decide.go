@@ -78,8 +78,9 @@ func look(s *Snapshot, f *Facts) view {
 		v.space = e
 	}
 	if v.biome = s.provider(f.Org, f.Capability); v.biome != nil {
-		v.served = v.biome.serving(v.env)
+		v.served = v.biome.serving(f.Capability, v.env)
 		v.desc = v.served.Capabilities[f.Capability]
+		v.ending = v.biome.Endings[f.Capability]
 	}
 	held := org.Held(f.Subject, f.Capability)
 	v.known, v.subject = len(held) > 0, held.In(f.Environment)
@@ -101,7 +102,7 @@ func (v *view) lookCaller(s *Snapshot, org *Org) {
 	if b == nil || b.Name != v.parent.Biome || b.Disabled {
 		return
 	}
-	if a := b.serving(v.env); a.Digest == v.parent.Digest {
+	if a := b.serving(v.parent.Capability, v.env); a.Digest == v.parent.Digest {
 		v.callerKept = a.kept(v.env)
 	}
 	v.callerGrant = org.Held(b.Subject, v.f.Capability).In(v.f.Environment)
@@ -139,6 +140,7 @@ func (d *Decision) found(v view) {
 	}
 	d.Biome, d.Owner = v.biome.Name, v.biome.Org
 	d.Digest, d.Install, d.Descriptor = v.served.Digest, v.served.Install, v.desc
+	d.Ending = v.ending
 	d.ReachDeferred = d.Checks[CheckReach].State == Deferred
 	d.Reach = abi.MinReach(v.reach, v.bound)
 	d.Start, d.Ceiling = v.start, v.ceiling

@@ -73,6 +73,7 @@ type Decision struct {
 	Digest     string
 	Install    string
 	Descriptor *abi.Descriptor
+	Ending     Ending // of the capability, when it is deprecated or retired
 
 	Reach   abi.Reach          // min(declared, environment, parent)
 	Start   abi.Classification // label the invocation starts at
@@ -130,6 +131,8 @@ type Report struct {
 	State   State    `json:"state"`
 	Code    abi.Code `json:"code,omitempty"`
 	Suggest string   `json:"suggest,omitempty"` // what would help, for a failed check
+	// Instead is what to invoke, when the suggestion is to use a successor.
+	Instead abi.CapabilityRef `json:"instead,omitempty"`
 }
 
 // Explain lists every check in order. A check of children or agents is left out of a
@@ -143,11 +146,17 @@ func (d *Decision) Explain() []Report {
 		row := Report{Check: checks[i].Name, State: r.State, Code: r.Code}
 		if r.State == Failed {
 			row.Suggest = checks[i].Suggest
+			if r.Code == abi.CodeCapabilityRetired && d.Ending.ReplacedBy != "" {
+				row.Suggest, row.Instead = useSuccessor, d.Ending.ReplacedBy
+			}
 		}
 		out = append(out, row)
 	}
 	return out
 }
+
+// useSuccessor is suggested where another capability takes the place of a retired one.
+const useSuccessor = "use-successor"
 
 // Err is the refusal as an error, or nil when the decision allows.
 func (d *Decision) Err() *abi.Error {

@@ -43,11 +43,21 @@ type Biome struct {
 	Name     string
 	Subject  abi.Subject // biome:<name>, which its grants are made to
 	Disabled bool
-	// Installed is what the install grant admits, or nil.
+	// Endings are its capabilities that are deprecated or retired; nil when none is.
+	Endings map[abi.CapabilityRef]Ending
+	// Installed is what the newest install grant admits, or nil.
 	Installed *Admission
+	// Older is what install grants admit that stand beside it, the newest first.
+	Older []*Admission
 	// Newest is the last upload: callable in sandbox and trusted-dev. Never nil. It is the same
-	// as Installed when the install grant is bound to its digest.
+	// as Installed, or as one of Older, when the install grant is bound to its digest.
 	Newest *Admission
+}
+
+// Ending says that a capability is deprecated or retired, and what to invoke instead ("": nothing).
+type Ending struct {
+	State      grant.State
+	ReplacedBy abi.CapabilityRef
 }
 
 // Admission is one version of a biome with what it was admitted to.
@@ -107,7 +117,7 @@ func (s *Snapshot) Route(org string, ref abi.CapabilityRef, env abi.EnvironmentR
 	if b == nil {
 		return nil, nil
 	}
-	return b, b.serving(s.EnvironmentIn(org, env))
+	return b, b.serving(ref, s.EnvironmentIn(org, env))
 }
 
 func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
@@ -122,20 +132,28 @@ func (s *Snapshot) provider(org string, ref abi.CapabilityRef) *Biome {
 	return nil
 }
 
-// serving is the version that an environment runs: the last upload where uploads are tried,
-// what the install grant is bound to everywhere else, environments that derive from those
-// included. Where there is no install grant it is the upload, which admits nothing but sandbox
-// and trusted-dev.
-func (b *Biome) serving(env *environment.Environment) *Admission {
-	if b.Installed == nil || (env != nil && (env.Waives || env.Slug == environment.Sandbox)) {
+// serving is the version that an environment runs for a capability: the last upload where uploads are
+// tried, the newest one that was installed and provides the capability everywhere else, environments that
+// derive from those included. So two majors live side by side in two versions, and one that the last
+// upload left out is still tried as it was installed. Where nothing is installed it is the upload, which
+// admits nothing but sandbox and trusted-dev.
+func (b *Biome) serving(ref abi.CapabilityRef, env *environment.Environment) *Admission {
+	tried := env != nil && (env.Waives || env.Slug == environment.Sandbox)
+	if b.Installed == nil || tried && b.Newest.provides(ref) {
 		return b.Newest
+	}
+	if !b.Installed.provides(ref) {
+		for _, a := range b.Older {
+			if a.provides(ref) {
+				return a
+			}
+		}
 	}
 	return b.Installed
 }
 
-// admits reports whether the version of a biome of owner's may be invoked in an environment. Of an
-// environment that is another organisation's own the owner can know nothing: there its base is what
-// an install grant speaks of, and a namesake of the owner's is not.
+func (a *Admission) provides(ref abi.CapabilityRef) bool { return a.Capabilities[ref] != nil }
+
 func (a *Admission) admits(owner string, env *environment.Environment) bool {
 	if env.Org == "" || env.Org == owner {
 		return slices.Contains(a.Environments, env.Ref)

@@ -112,6 +112,7 @@ type Install struct {
 	Secrets      []string             `json:"secrets"`
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
 	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
+	Alongside    bool                 `json:"alongside,omitempty"`   // it was made beside those of other digests, not in their place
 	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
 	Revision     uint64               `json:"revision"`
@@ -125,6 +126,7 @@ type Stage string
 const (
 	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
 	OrgInstalled     Stage = "org-installed"     // an install grant admits it
+	Archived         Stage = "archived"          // no more uploads and installs; what is installed goes on
 )
 
 // Endpoint is a rule for requests that leave the gateway, in its stored form.

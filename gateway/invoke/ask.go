@@ -11,6 +11,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 )
@@ -27,6 +28,8 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
+	State       grant.State          `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
+	ReplacedBy  abi.CapabilityRef    `json:"replacedBy,omitempty"` // what to invoke instead of such a one
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -53,7 +56,7 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	e := Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
-		Suggestions: c.suggestions(),
+		Suggestions: c.suggestions(), State: c.decision.Ending.State, ReplacedBy: c.decision.Ending.ReplacedBy,
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"
@@ -171,6 +174,8 @@ func noInvocation() *abi.Error {
 type Capability struct {
 	Biome string `json:"biome"` // provenance, stamped by the gateway
 	*abi.Descriptor
+	State      grant.State       `json:"lifecycle,omitempty"`  // deprecated, when it is; retired ones are not listed
+	ReplacedBy abi.CapabilityRef `json:"replacedBy,omitempty"` // what to invoke instead of a deprecated one
 }
 
 // listingWait bounds how long one listing waits for the catalogue, over all it lists. After it the
@@ -197,7 +202,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
 			f.Rate, f.Schema = gate.Within, gate.Satisfied // listing uses nothing up
 			if d := gate.Decide(snapshot, f); d.Verdict != gate.Deny && d.Owner == org {
-				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor})
+				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
 			}
 		}
 		if s.Org == gate.SystemOrg {

@@ -186,7 +186,7 @@ func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
 		return c.p.broken(c.id, err)
 	}
 	d := c.denial(denial)
-	return Answer{Invocation: c.id, Problem: &d}
+	return Answer{Invocation: c.id, Problem: &d, ReplacedBy: c.decision.Ending.ReplacedBy}
 }
 
 // run runs an allowed invocation of a caller: it takes a place and waits for one if it must.
@@ -358,13 +358,13 @@ func withdraw(o *host.Outcome, why *abi.Error) {
 
 func (c *attempt) answer(r result) Answer {
 	if r.err == nil {
-		return Answer{Invocation: c.id, Output: r.output, Label: r.label, Fuel: r.fuel}
+		return Answer{Invocation: c.id, Output: r.output, Label: r.label, Fuel: r.fuel, ReplacedBy: c.decision.Ending.ReplacedBy}
 	}
 	d := c.failure(r)
 	if d.Code == abi.CodeClassificationFlow {
 		return Answer{Invocation: c.id, Problem: &d} // not even label and fuel: the document is constant
 	}
-	return Answer{Invocation: c.id, Problem: &d, Label: r.label, Fuel: r.fuel}
+	return Answer{Invocation: c.id, Problem: &d, Label: r.label, Fuel: r.fuel, ReplacedBy: c.decision.Ending.ReplacedBy}
 }
 
 // broken answers an invocation whose decision or outcome could not be written, or that the

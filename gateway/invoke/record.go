@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -36,6 +37,7 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 		Biome: c.decision.Biome, Digest: c.decision.Digest, Generation: c.decision.Generation, Grants: c.decision.Grants(),
 		ReachCheck: "enforced", Reach: c.decision.Reach,
 		Declared: c.terms.declared, Label: c.decision.Start, Ceiling: c.decision.Ceiling, Clearance: c.facts.Clearance,
+		Lifecycle: string(c.decision.Ending.State), ReplacedBy: c.decision.Ending.ReplacedBy,
 	}
 	if c.decision.ReachDeferred {
 		d.ReachCheck = "deferred"
@@ -173,7 +175,7 @@ func (c *attempt) denial(why *abi.Error) problem.Document {
 	if len(d.Reasons) == 0 {
 		d.Reasons = []problem.Reason{{Code: why.Code, Detail: why.Message}}
 	}
-	d.Suggestions = c.suggestions()
+	d.Suggestions, d.ReplacedBy = c.suggestions(), string(c.decision.Ending.ReplacedBy)
 	return d
 }
 
@@ -190,7 +192,7 @@ func (c *attempt) suggestions() []problem.Suggestion {
 			continue
 		}
 		out = append(out, problem.Suggestion{
-			Kind: r.Suggest, Capability: string(c.facts.Capability), Environment: string(c.facts.Environment),
+			Kind: r.Suggest, Capability: string(cmp.Or(r.Instead, c.facts.Capability)), Environment: string(c.facts.Environment),
 			Subject: subject, Detail: "for the check " + r.Check,
 		})
 	}

@@ -46,6 +46,9 @@ type Answer struct {
 	Label      abi.Classification
 	Location   string // where to look for what comes of it
 	Fuel       int64  // that the invocation used; 0: nothing ran, or it is not for the caller to know (S6)
+	// ReplacedBy is what to invoke instead of the capability, when it is deprecated or retired and has a
+	// successor (X61).
+	ReplacedBy abi.CapabilityRef
 	Problem    *problem.Document
 }
 

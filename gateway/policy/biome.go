@@ -22,9 +22,12 @@ func (s *Service) CheckBiome(p session.Principal, org string, m *abi.Manifest) e
 	return s.read(p, OpUpload, org, func(st *state, o *orgState) error { return st.free(o, m) })
 }
 
-// free refuses names and refs that another biome has in this organisation or in the system
+// free refuses a biome that is archived, and names and refs that another biome has in this organisation or in the system
 // organisation; for the system organisation, in any. The first stays (PF-A16).
 func (st *state) free(own *orgState, m *abi.Manifest) error {
+	if b := own.biomes[m.Name]; b != nil && b.record.Archived {
+		return archived(m.Name)
+	}
 	for id, o := range st.orgs {
 		if o != own && id != SystemOrg && own.record.ID != SystemOrg {
 			continue
@@ -90,10 +93,14 @@ func digest(s string) bool {
 	return err == nil && len(raw) == 32 && hex.EncodeToString(raw) == s
 }
 
-// shown is a biome's record with its stage: org-installed when an install grant stands.
+// shown is a biome's record with its stage: archived, or org-installed when an install grant stands.
 func (o *orgState) shown(b *biomeState) Biome {
 	out := b.record
-	if o.installed(b) != nil {
+	if out.Archived {
+		out.Stage = grant.Archived
+		return out
+	}
+	if len(o.installed(b)) > 0 {
 		out.Stage = grant.OrgInstalled
 	}
 	return out

@@ -96,7 +96,7 @@ func TestRevocationReachesWhatRuns(t *testing.T) {
 			return second(s.RevokeGrant(s.t.Context(), s.op, DefaultOrg, g.ID))
 		},
 		"install": func(s *server, _ grant.Grant, _ *session.Session) error {
-			return second(s.Uninstall(s.t.Context(), s.op, DefaultOrg, "notes", 1))
+			return second(s.Uninstall(s.t.Context(), s.op, DefaultOrg, "notes", "", 1))
 		},
 		"another install": func(s *server, _ grant.Grant, _ *session.Session) error {
 			return second(s.Install(s.t.Context(), s.op, InstallRequest{Org: DefaultOrg, Biome: "notes", Digest: sum(1), Environments: []abi.EnvironmentRef{env("project")}}, 1))
@@ -146,7 +146,7 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 	request := func(change func(*InstallRequest)) (grant.Install, error) {
 		r := InstallRequest{Org: DefaultOrg, Biome: "relay", Digest: sum(2), Environments: []abi.EnvironmentRef{env("project")}}
 		change(&r)
-		i, err := s.InstallOf(s.op, DefaultOrg, "relay")
+		i, err := s.InstallOf(s.op, DefaultOrg, "relay", "")
 		e := Unstated
 		if err == nil {
 			e = Expect(i.Revision)
@@ -209,7 +209,7 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 	if !slices.Equal(k.Calls, i.Calls) || len(k.Endpoints) != 1 || k.Endpoints[0].Name != "api" || !slices.Equal(k.Secrets, i.Secrets) || len(i.Grants) != 2 {
 		t.Errorf("%+v, said to be %+v", k, i)
 	}
-	if held, err := s.InstallOf(s.op, DefaultOrg, "relay"); err != nil || !slices.Equal(held.Grants, i.Grants) {
+	if held, err := s.InstallOf(s.op, DefaultOrg, "relay", ""); err != nil || !slices.Equal(held.Grants, i.Grants) {
 		t.Errorf("%+v %v", held, err)
 	}
 	biomeGrants := func() (n int) {
@@ -232,11 +232,11 @@ func TestInstallKeepsWhatIsNamed(t *testing.T) {
 	}
 
 	// Without the install grant its grants are gone as well.
-	must(t, second(s.Uninstall(t.Context(), s.op, DefaultOrg, "relay", Expect(i.Revision))))
+	must(t, second(s.Uninstall(t.Context(), s.op, DefaultOrg, "relay", "", Expect(i.Revision))))
 	if s.Snapshot().Orgs.At(DefaultOrg).Biomes.At("relay").Installed != nil || biomeGrants() != 0 {
 		t.Error("something of the install grant stands")
 	}
-	code(t, second(s.InstallOf(s.op, DefaultOrg, "relay")), abi.CodeNotFound)
+	code(t, second(s.InstallOf(s.op, DefaultOrg, "relay", "")), abi.CodeNotFound)
 	if got := s.again().Snapshot().Orgs.At(DefaultOrg).Biomes.At("relay"); got.Installed != nil {
 		t.Error("a restart brings the install grant back")
 	}

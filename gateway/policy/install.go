@@ -14,11 +14,16 @@ import (
 // does not ask for. The biome is granted what it keeps to call, in each of the environments.
 // The answer is what holds (PF-A21).
 //
-// An install grant that stands is replaced: its revision goes into e, it is revoked together
-// with the grants it made, and invocations that run under it end at their next host call.
+// The revision of the install grant that stands, or of the newest of several, goes into e. Those
+// that stand are replaced: revoked together with the grants they made, and invocations that run
+// under one end at their next host call. With Alongside only that of the same digest is; of two that
+// provide a capability the newer one serves it.
 func (s *Service) Install(ctx context.Context, p session.Principal, r InstallRequest, e Expect) (grant.Install, error) {
 	var out grant.Install
-	in := intent{by: p, op: OpInstall, org: r.Org, target: r.Biome, fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "permissions"}}
+	in := intent{
+		by: p, op: OpInstall, org: r.Org, target: r.Biome,
+		fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "permissions", "alongside"},
+	}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o, b, err := st.biome(r.Org, r.Biome)
 		if err != nil {
@@ -28,54 +33,57 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 		if u == nil {
 			return nil, abi.AsError(notThere("upload with the digest", r.Digest)).At("/digest")
 		}
-		if err := st.checkInstall(o, u, r); err != nil {
+		if err := st.checkInstall(o, b, u, r); err != nil {
 			return nil, err
 		}
-		old := o.installed(b)
-		if err := e.check(revisionOf(old)); err != nil {
+		if err := e.check(revisionOf(o.installed(b))); err != nil {
 			return nil, err
 		}
-		permissions, err := digestOf(u.permissions())
-		if err != nil {
+		out = grant.Install{
+			Org: r.Org, Biome: r.Biome, Digest: r.Digest, Environments: list(r.Environments), Calls: list(r.Calls),
+			Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Alongside: r.Alongside,
+		}
+		if out.Permissions, err = digestOf(u.permissions()); err != nil {
 			return nil, err
 		}
-		if r.Permissions != "" && r.Permissions != permissions {
+		if r.Permissions != "" && r.Permissions != out.Permissions {
 			return nil, abi.Errorf(abi.CodePreconditionFailed, "the permissions of this version are not those that were looked at").At("/permissions").
 				WithHint("look at them again: biome diff " + r.Biome)
 		}
-		now := s.clock().UTC()
-		out = grant.Install{
-			ID: session.NewID(now), Org: r.Org, Biome: r.Biome, Digest: r.Digest,
-			Environments: list(r.Environments), Calls: list(r.Calls), Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Permissions: permissions,
-			Stage: grant.OrgInstalled, Revision: o.installs[b.install].Revision + 1, CreatedBy: p.Name(), CreatedAt: now,
-			Grants: []string{},
-		}
-		c := &change{org: r.Org, target: r.Biome + "@" + r.Digest}
-		replaced := map[string]bool{}
-		if old != nil {
-			for _, rec := range s.ending(o, p, old) {
-				replaced[rec.(grant.Revocation).Grant] = true
-				c.records = append(c.records, rec)
-			}
-		}
-		for _, g := range s.biomeGrants(o, p, &out, replaced) {
-			out.Grants = append(out.Grants, g.ID)
-			c.records = append(c.records, g)
-		}
-		c.records = append(c.records, out)
-		return c, nil
+		return s.admit(o, b, p, &out, func(i *grant.Install) bool { return !r.Alongside || i.Digest == r.Digest }), nil
 	})
 	return out, err
+}
+
+// admit completes a new install grant, and is the change that makes it in place of those that end.
+func (s *Service) admit(o *orgState, b *biomeState, p session.Principal, i *grant.Install, ends func(*grant.Install) bool) *change {
+	now := s.clock().UTC()
+	i.ID, i.Stage, i.CreatedBy, i.CreatedAt, i.Grants, i.Revision = session.NewID(now), grant.OrgInstalled, p.Name(), now, []string{}, 1
+	if n := len(b.installs); n > 0 {
+		i.Revision = o.installs[b.installs[n-1]].Revision + 1
+	}
+	c := &change{org: i.Org, target: i.Biome + "@" + i.Digest}
+	replaced := map[string]bool{}
+	for _, rec := range s.ending(o, b, p, ends) {
+		replaced[rec.(grant.Revocation).Grant] = true
+		c.records = append(c.records, rec)
+	}
+	for _, g := range s.biomeGrants(o, p, i, replaced) {
+		i.Grants = append(i.Grants, g.ID)
+		c.records = append(c.records, g)
+	}
+	c.records = append(c.records, *i)
+	return c
 }
 
 // list copies a list and is never nil.
 func list[T any](in []T) []T { return append([]T{}, in...) }
 
-func revisionOf(i *grant.Install) uint64 {
-	if i == nil {
+func revisionOf(standing []grant.Install) uint64 {
+	if len(standing) == 0 {
 		return 0
 	}
-	return i.Revision
+	return standing[0].Revision
 }
 
 func (st *state) biome(org, name string) (*orgState, *biomeState, error) {
@@ -91,7 +99,10 @@ func (st *state) biome(org, name string) (*orgState, *biomeState, error) {
 }
 
 // checkInstall refuses what could not be applied as it stands.
-func (st *state) checkInstall(o *orgState, u *uploadState, r InstallRequest) error {
+func (st *state) checkInstall(o *orgState, b *biomeState, u *uploadState, r InstallRequest) error {
+	if b.record.Archived {
+		return archived(b.record.Name)
+	}
 	if _, err := grant.CompileObligations(r.Obligations); err != nil {
 		return err
 	}
@@ -183,65 +194,4 @@ func (s *Service) biomeGrants(o *orgState, p session.Principal, i *grant.Install
 		}
 	}
 	return out
-}
-
-// ending is what revokes an install grant and the grants it made.
-func (s *Service) ending(o *orgState, p session.Principal, i *grant.Install) []any {
-	out := []any{s.revocation(p, i.Org, i.ID)}
-	for _, id := range i.Grants {
-		if _, gone := o.revoked[id]; !gone {
-			out = append(out, s.revocation(p, i.Org, id))
-		}
-	}
-	return out
-}
-
-// Uninstall revokes the install grant of a biome and the grants it made. The biome falls back
-// to what an upload may: sandbox and trusted-dev.
-func (s *Service) Uninstall(ctx context.Context, p session.Principal, org, biome string, e Expect) (grant.Revocation, error) {
-	var out grant.Revocation
-	err := s.apply(ctx, intent{by: p, op: OpUninstall, org: org, target: biome}, func(st *state) (*change, error) {
-		o, b, err := st.biome(org, biome)
-		if err != nil {
-			return nil, err
-		}
-		i := o.installed(b)
-		if i == nil {
-			return nil, notThere("install grant of the biome", biome)
-		}
-		if err := e.check(i.Revision); err != nil {
-			return nil, err
-		}
-		records := s.ending(o, p, i)
-		out = records[0].(grant.Revocation)
-		return &change{records: records, org: org, target: i.ID}, nil
-	})
-	return out, err
-}
-
-// InstallOf returns the install grant that stands for a biome.
-func (s *Service) InstallOf(p session.Principal, org, biome string) (out grant.Install, err error) {
-	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
-		if b := o.biomes[biome]; b != nil {
-			if i := o.installed(b); i != nil {
-				out = *i
-				return nil
-			}
-		}
-		return notThere("install grant of the biome", biome)
-	})
-	return out, err
-}
-
-// Installs lists the install grants that stand, by biome.
-func (s *Service) Installs(p session.Principal, org string) (out []grant.Install, err error) {
-	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
-		for _, b := range sorted(o.biomes) {
-			if i := o.installed(b); i != nil {
-				out = append(out, *i)
-			}
-		}
-		return nil
-	})
-	return out, err
 }

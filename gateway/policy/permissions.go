@@ -188,7 +188,7 @@ func diff(from, to *Permissions) PermissionsDiff {
 }
 
 // Permissions shows the permission document of one version of a biome, by default the newest, and
-// how it differs from the version that is installed.
+// how it differs from the version that is installed; of several, from the one that was installed last.
 func (s *Service) Permissions(p session.Principal, org, biome, digest string) (out PermissionsReport, err error) {
 	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
 		b := o.biomes[biome]
@@ -210,14 +210,14 @@ func (o *orgState) permissions(b *biomeState, digest string) (out PermissionsRep
 	if out.Permissions, err = digestOf(out.Document); err != nil {
 		return out, err
 	}
-	i := o.installed(b)
-	if i == nil {
+	standing := o.installed(b)
+	if len(standing) == 0 {
 		out.Diff = diff(nil, &out.Document)
 		return out, nil
 	}
-	was := b.uploads[i.Digest].permissions()
+	was := b.uploads[standing[0].Digest].permissions()
 	out.Diff = diff(&was, &out.Document)
-	out.Diff.Digest = i.Digest
+	out.Diff.Digest = standing[0].Digest
 	out.Diff.Permissions, err = digestOf(was)
 	return out, err
 }

@@ -413,7 +413,7 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		OpRead: func(p session.Principal, org string) error {
 			return firstForbidden(
 				second(s.Spaces(p, org)), second(s.Grants(ctx, p, org, "", "", all)), second(s.EnvironmentGrants(ctx, p, org, all)), second(s.ApproveGrants(ctx, p, org, all)), second(s.Biome(p, org, "x")), second(s.Biomes(p, org)),
-				second(s.Uploads(p, org, "x")), second(s.InstallOf(p, org, "x")), second(s.Installs(p, org)), second(s.Overrides(p, org)), second(s.Endpoints(p, org)))
+				second(s.Uploads(p, org, "x")), second(s.InstallOf(p, org, "x", "")), second(s.Installs(p, org)), second(s.Overrides(p, org)), second(s.Endpoints(p, org)))
 		},
 		OpReadGuarded: func(p session.Principal, org string) error {
 			return firstForbidden(second(s.Secrets(p, org)), second(s.Tokens(ctx, p, org, all)), second(s.Session(ctx, p, org, "x")), second(s.Sessions(ctx, p, org, all)))
@@ -445,7 +445,14 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		OpInstall: func(p session.Principal, org string) error {
 			return second(s.Install(ctx, p, InstallRequest{Org: org}, Unstated))
 		},
-		OpUninstall: func(p session.Principal, org string) error { return second(s.Uninstall(ctx, p, org, "x", Unstated)) },
+		OpUninstall: func(p session.Principal, org string) error {
+			return second(s.Uninstall(ctx, p, org, "x", "", Unstated))
+		},
+		OpRollback: func(p session.Principal, org string) error { return second(s.Rollback(ctx, p, org, "x", Unstated)) },
+		OpArchive:  func(p session.Principal, org string) error { return second(s.Archive(ctx, p, org, "x", Unstated)) },
+		OpLifecycle: func(p session.Principal, org string) error {
+			return second(s.SetLifecycle(ctx, p, LifecycleRequest{Org: org}, Unstated))
+		},
 		OpLimits: func(p session.Principal, org string) error {
 			return second(s.SetEnvironmentLimits(ctx, p, env("x"), nil, Unstated))
 		},

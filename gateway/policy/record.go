@@ -47,6 +47,7 @@ var tables = []table{
 	tableOf[grant.Secret]("secret"),
 	tableOf[Upload]("upload"),
 	tableOf[Biome]("biome"),
+	tableOf[grant.Lifecycle]("lifecycle"),
 	tableOf[grant.Revocation]("revocation"),
 	tableOf[grant.Grant]("grant"),
 	tableOf[grant.EnvironmentGrant]("environment-grant"),
@@ -127,6 +128,8 @@ func keyOf(rec any) []byte {
 		return store.Key(keySpace, "upload", r.Org, r.Biome, r.Digest)
 	case Biome:
 		return store.Key(keySpace, "biome", r.Org, r.Name)
+	case grant.Lifecycle:
+		return store.Key(keySpace, "lifecycle", r.Org, string(r.Capability))
 	case grant.Grant:
 		return store.Key(keySpace, "grant", r.Org, r.ID)
 	case grant.EnvironmentGrant:

@@ -28,6 +28,9 @@ const (
 	OpEnable       Op = "biome.enabled"
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
+	OpLifecycle    Op = "capability.lifecycle"
+	OpRollback     Op = "biome.rolled-back"
+	OpArchive      Op = "biome.archived"
 	OpLimits       Op = "environment.updated"
 	OpEnvCreate    Op = "environment.created" // and its changes, which are environment.updated
 	OpEnvDelete    Op = "environment.deleted"
@@ -82,6 +85,9 @@ var roles = map[Op][]session.Role{
 	OpEnable:       admins,
 	OpInstall:      admins,
 	OpUninstall:    admins,
+	OpLifecycle:    admins,
+	OpRollback:     admins,
+	OpArchive:      admins,
 	OpLimits:       operatorOnly,
 	OpEnvCreate:    admins,
 	OpEnvDelete:    admins,

@@ -78,7 +78,7 @@ func (o *orgState) show(batch *trie.Batch, name string) {
 // routes lists the refs a biome provides, some of them twice.
 func routes(b *gate.Biome) iter.Seq[abi.CapabilityRef] {
 	return func(yield func(abi.CapabilityRef) bool) {
-		for _, a := range []*gate.Admission{b.Newest, b.Installed} {
+		for _, a := range append([]*gate.Admission{b.Newest, b.Installed}, b.Older...) {
 			if a == nil {
 				continue
 			}
@@ -95,22 +95,45 @@ func routes(b *gate.Biome) iter.Seq[abi.CapabilityRef] {
 var fresh = []abi.EnvironmentRef{abi.MakeEnvironmentRef(environment.Sandbox), abi.MakeEnvironmentRef(environment.TrustedDev)}
 
 func (o *orgState) biome(b *biomeState) *gate.Biome {
-	gb := &gate.Biome{Org: o.record.ID, Name: b.record.Name, Subject: biomeSubject(b.record.Name), Disabled: b.record.Disabled}
-	if i := o.installed(b); i != nil {
-		gb.Installed = o.admission(b.uploads[i.Digest])
-		gb.Installed.Install = i.ID
-		gb.Installed.Environments = i.Environments
-		gb.Installed.Kept = o.kept(i.Calls, i.Endpoints, i.Secrets)
-		gb.Installed.Asks, _ = grant.CompileObligations(i.Obligations) // checked when it was applied
+	gb := &gate.Biome{Org: o.record.ID, Name: b.record.Name, Subject: biomeSubject(b.record.Name), Disabled: b.record.Disabled, Endings: o.endings(b)}
+	for n, i := range o.installed(b) {
+		a := o.admission(b.uploads[i.Digest])
+		a.Install, a.Environments, a.Kept = i.ID, i.Environments, o.kept(i.Calls, i.Endpoints, i.Secrets)
+		a.Asks, _ = grant.CompileObligations(i.Obligations) // checked when it was applied
 		if i.Digest == b.record.Digest {
-			gb.Installed.Environments = slices.Concat(i.Environments, fresh)
-			gb.Newest = gb.Installed
-			return gb
+			a.Environments = slices.Concat(i.Environments, fresh)
+			gb.Newest = a
+		}
+		if n == 0 {
+			gb.Installed = a
+		} else {
+			gb.Older = append(gb.Older, a)
 		}
 	}
-	gb.Newest = o.admission(b.uploads[b.record.Digest])
-	gb.Newest.Environments = fresh
+	if gb.Newest == nil {
+		gb.Newest = o.admission(b.uploads[b.record.Digest])
+		gb.Newest.Environments = fresh
+	}
 	return gb
+}
+
+// endings are the capabilities of a biome, over all its versions, that are deprecated or retired.
+func (o *orgState) endings(b *biomeState) map[abi.CapabilityRef]gate.Ending {
+	var out map[abi.CapabilityRef]gate.Ending
+	if len(o.states.said) == 0 {
+		return out
+	}
+	for _, u := range b.uploads {
+		for ref := range u.capabilities {
+			if l, ok := o.states.said[ref]; ok {
+				if out == nil {
+					out = map[abi.CapabilityRef]gate.Ending{}
+				}
+				out[ref] = gate.Ending{State: l.State, ReplacedBy: l.ReplacedBy}
+			}
+		}
+	}
+	return out
 }
 
 func (o *orgState) admission(u *uploadState) *gate.Admission {

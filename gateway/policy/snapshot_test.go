@@ -28,7 +28,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 		subjects := []string{"user:ada", "agent:bot", "biome:relay"}
 		pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(rt, name) }
 		envs := func() []abi.EnvironmentRef {
-			return rapid.SliceOfNDistinct(rapid.SampledFrom([]abi.EnvironmentRef{env("project"), env("org"), env("sandbox")}), 1, 3, rapid.ID[abi.EnvironmentRef]).Draw(rt, "environments")
+			return rapid.SliceOfNDistinct(rapid.SampledFrom([]abi.EnvironmentRef{env("project"), env("org"), env("sandbox"), env("own")}), 1, 3, rapid.ID[abi.EnvironmentRef]).Draw(rt, "environments")
 		}
 		steps := map[string]func() error{
 			"upload": func() error {
@@ -45,7 +45,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 				return second(s.Install(t.Context(), s.op, r, Expect(rapid.IntRange(-1, 3).Draw(rt, "expect"))))
 			},
 			"uninstall": func() error {
-				return second(s.Uninstall(t.Context(), s.op, DefaultOrg, pick("biome", "notes", "relay"), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
+				return second(s.Uninstall(t.Context(), s.op, DefaultOrg, pick("biome", "notes", "relay"), pick("of", "", sum(1), sum(2)), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
 			},
 			"disable": func() error {
 				return second(s.SetBiomeDisabled(t.Context(), s.op, DefaultOrg, "notes", rapid.Bool().Draw(rt, "disabled"), Expect(rapid.IntRange(0, 3).Draw(rt, "expect"))))
@@ -74,6 +74,23 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 			"limits": func() error {
 				return second(s.SetEnvironmentLimits(t.Context(), s.op, envs()[0], map[string]int64{"wall": rapid.Int64Range(0, 10).Draw(rt, "wall")}, 1))
 			},
+			"drop override": func() error {
+				return s.RemoveOverride(t.Context(), s.op, DefaultOrg, envs()[0], Expect(rapid.IntRange(-1, 3).Draw(rt, "expect")))
+			},
+			"own environment": func() error {
+				r := EnvironmentRequest{Org: DefaultOrg, Slug: pick("own", "own", "other"), Base: envs()[0], MaxData: rapid.SampledFrom(abi.Classifications()).Draw(rt, "max")}
+				if rapid.Bool().Draw(rt, "list") {
+					r.Allowed = []abi.CapabilityRef{notes}
+				}
+				if rapid.Bool().Draw(rt, "new") {
+					return second(s.CreateEnvironment(t.Context(), s.op, r))
+				}
+				r.Base = ""
+				return second(s.ReplaceEnvironment(t.Context(), s.op, r, Expect(rapid.IntRange(-1, 3).Draw(rt, "expect"))))
+			},
+			"drop environment": func() error {
+				return s.DeleteEnvironment(t.Context(), s.op, DefaultOrg, pick("own", "own", "other"), Expect(rapid.IntRange(-1, 3).Draw(rt, "expect")))
+			},
 			"endpoint": func() error {
 				return second(s.PutEndpoint(t.Context(), s.op, EndpointRequest{Org: DefaultOrg, Name: "api", Rule: rule("api.example.org")}, Unstated))
 			},
@@ -86,6 +103,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 			},
 			"org": func() error { return second(s.CreateOrg(t.Context(), s.op, pick("org", "acme", "default", "Bad"))) },
 		}
+		maps.Copy(steps, lifecycleSteps(rt, s))
 		names := slices.Sorted(maps.Keys(steps))
 		var handedOut []*gate.Snapshot
 		var were [][]string
@@ -110,7 +128,7 @@ func TestRestartFindsTheSamePolicy(t *testing.T) {
 		}
 		for _, subject := range subjects {
 			for _, ref := range refs {
-				for _, slug := range []string{"project", "org", "sandbox", "store-review"} {
+				for _, slug := range []string{"project", "org", "sandbox", "store-review", "own"} {
 					f := gate.Facts{
 						Now: s.now, Org: DefaultOrg, Space: RootSpace, Subject: abi.Subject(subject), User: "user:ada", Environment: env(slug),
 						Clearance: abi.Regulated, Mark: abi.Public, Capability: ref, Reach: abi.ReachOwner, Rate: gate.Within, Schema: gate.Satisfied,
@@ -141,6 +159,9 @@ func shown(t *testing.T, s *gate.Snapshot) []string {
 	for id, o := range s.Orgs.All() {
 		for k, v := range o.Spaces.All() {
 			add(id+" "+k, v)
+		}
+		for k, v := range o.Environments.All() {
+			add(id+" "+string(k), *v)
 		}
 		for k, v := range o.Overrides.All() {
 			add(id+" "+string(k), v)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -53,6 +54,7 @@ type orgState struct {
 	approveGrants map[string]grant.ApproveGrant
 	approvals     approvals
 	installs      map[string]grant.Install
+	states        states
 	revoked       map[string]grant.Revocation
 	principals    map[string]session.Principal
 	dead          map[string]struct{} // ids of revoked tokens
@@ -66,7 +68,8 @@ type endpointState struct {
 type biomeState struct {
 	record  Biome
 	uploads map[string]*uploadState
-	install string // id of the last install grant, revoked or not; "" when there was none
+	// installs are the ids of all its install grants, revoked or not, in order of revisions.
+	installs []string
 }
 
 type uploadState struct {
@@ -117,6 +120,8 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { return o.applyGrant(st.batch, st.words.grant(r)) })
 	case grant.EnvironmentGrant:
 		return st.within(r.Org, func(o *orgState) error { o.environments[r.ID] = r; return nil })
+	case grant.Lifecycle:
+		return st.shard(r.Org, func(o *orgState) error { return o.applyLifecycle(r) })
 	case grant.ApproveGrant:
 		return st.within(r.Org, func(o *orgState) error { o.approveGrants[r.ID] = r; return nil })
 	case approval.Request, approval.Decision, approval.Use, approval.Result:
@@ -153,7 +158,7 @@ func newOrg(r Org) *orgState {
 		endpoints: map[string]*endpointState{}, secrets: map[string]grant.Secret{}, biomes: map[string]*biomeState{},
 		providers: map[abi.CapabilityRef]string{}, grants: map[string]*grant.Grant{}, environments: map[string]grant.EnvironmentGrant{},
 		approveGrants: map[string]grant.ApproveGrant{}, approvals: approvals{},
-		installs: map[string]grant.Install{}, revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
+		installs: map[string]grant.Install{}, states: newStates(), revoked: map[string]grant.Revocation{}, principals: map[string]session.Principal{},
 		dead: map[string]struct{}{},
 	}
 }
@@ -334,20 +339,24 @@ func (o *orgState) applyInstall(r grant.Install) error {
 		return err
 	}
 	o.installs[r.ID] = r
-	o.staleBiomes[r.Biome] = struct{}{}
-	if last, ok := o.installs[b.install]; !ok || r.Revision > last.Revision {
-		b.install = r.ID
+	for ref := range b.uploads[r.Digest].capabilities {
+		o.states.published[ref] = struct{}{}
 	}
+	o.staleBiomes[r.Biome] = struct{}{}
+	at, _ := slices.BinarySearchFunc(b.installs, r.Revision, func(id string, rev uint64) int { return cmp.Compare(o.installs[id].Revision, rev) })
+	b.installs = slices.Insert(b.installs, at, r.ID)
 	return nil
 }
 
-// installed is the install grant that stands for a biome, or nil.
-func (o *orgState) installed(b *biomeState) *grant.Install {
-	i, ok := o.installs[b.install]
-	if _, revoked := o.revoked[b.install]; !ok || revoked {
-		return nil
+// installed are the install grants that stand for a biome, the newest first.
+func (o *orgState) installed(b *biomeState) []grant.Install {
+	var out []grant.Install
+	for _, id := range slices.Backward(b.installs) {
+		if _, revoked := o.revoked[id]; !revoked {
+			out = append(out, o.installs[id])
+		}
 	}
-	return &i
+	return out
 }
 
 // chain is a space and those around it, outermost first; nil when there is no such space.

@@ -79,6 +79,7 @@ type Biome struct {
 	Digest    string      `json:"digest"` // of the newest upload
 	Stage     grant.Stage `json:"stage"`
 	Disabled  bool        `json:"disabled"`
+	Archived  bool        `json:"archived,omitempty"`
 	Revision  uint64      `json:"revision"`
 	UpdatedBy string      `json:"updatedBy"`
 	UpdatedAt time.Time   `json:"updatedAt"`
@@ -163,6 +164,8 @@ type InstallRequest struct {
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
 	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
+	// Alongside leaves install grants of other digests standing.
+	Alongside bool `json:"alongside,omitempty"`
 	// Permissions, unless "", is the digest of the permission document that was looked at: with another one
 	// nothing is installed.
 	Permissions string `json:"permissions,omitempty"`

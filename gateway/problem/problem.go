@@ -38,6 +38,7 @@ type Document struct {
 	Decision    string       `json:"decision,omitempty"`
 	Reasons     []Reason     `json:"reasons,omitempty"`
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
+	ReplacedBy  string       `json:"replacedBy,omitempty"` // what to invoke instead of a capability that is deprecated or retired (X61)
 
 	// Problems lists everything an upload was refused for.
 	Problems any `json:"problems,omitempty"`

@@ -63,7 +63,7 @@ func (w *warmer) run(ctx context.Context) {
 // warm loads what an organisation may invoke, and reports whether there was room for all of it.
 func (w *warmer) warm(ctx context.Context, id string, org *gate.Org, warmed map[[2]string]bool) bool {
 	for _, b := range org.Biomes.All() {
-		for _, a := range []*gate.Admission{b.Newest, b.Installed} {
+		for _, a := range append([]*gate.Admission{b.Newest, b.Installed}, b.Older...) {
 			if a == nil || b.Disabled || warmed[[2]string{id, a.Digest}] {
 				continue
 			}

@@ -46,7 +46,7 @@ func (o operation) takes(media string) bool {
 
 // example fills a path's parameters with something plain.
 func (o operation) example() string {
-	return strings.NewReplacer("{org}", "default", "{slug}", "project", "{name}", "some-name", "{biome}", "some-biome", "{id}", "01ARZ3NDEKTSV4RRFFQ69G5FAV").Replace(o.Path)
+	return strings.NewReplacer("{org}", "default", "{slug}", "project", "{name}", "some-name", "{biome}", "some-biome", "{ref}", "some:thing.do@1", "{id}", "01ARZ3NDEKTSV4RRFFQ69G5FAV").Replace(o.Path)
 }
 
 // operations reads openapi.json.
@@ -322,6 +322,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
 		{"GET /v1/biomes/{name}/permissions", "/v1/biomes/op/permissions", nil, nil},
 		{"GET /v1/installs", "", nil, nil},
+		{"GET /v1/capabilities", "", nil, nil},
 		{"GET /v1/grants", "", nil, nil},
 		{"GET /v1/environment-grants", "", nil, nil},
 		{"GET /v1/sessions", "", nil, nil},
@@ -358,6 +359,11 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		run(done{c.del, c.under + id, nil, nil})
 		g.Control("DELETE", c.under+"01ARZ3NDEKTSV4RRFFQ69G5FAV", nil).Refused(abi.CodeNotFound)
 	}
+	for _, steps := range [][]step{nil, {do("kv_get", "k")}} {
+		admit(g, "back", script("back", nil, action{ref: "back:a.do@1", reach: abi.ReachOwner, steps: steps}), []string{"project"}, nil)
+		revokeAll(g, "user:alice", "back:a.do@1")
+	}
+	run(done{"POST /v1/biomes/{name}/rollback", "/v1/biomes/back/rollback", nil, []string{"If-Match", `"2"`}})
 	var rows struct{ Items []struct{ AuditID string } }
 	g.Control("GET", "/v1/audit?limit=1", nil).Want(200).JSON(&rows)
 	run(done{"GET /v1/audit/{id}", "/v1/audit/" + rows.Items[0].AuditID, nil, nil})
@@ -371,13 +377,15 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"PUT /v1/endpoints/{name}", "GET /v1/endpoints/{name}", "DELETE /v1/endpoints/{name}", "/v1/endpoints/e", rule, false},
 		{"PUT /v1/secrets/{name}", "GET /v1/secrets/{name}", "DELETE /v1/secrets/{name}", "/v1/secrets/s", secret, false},
 		{"PUT /v1/installs/{biome}", "GET /v1/installs/{biome}", "DELETE /v1/installs/{biome}", "/v1/installs/op", install, false},
+		{"PUT /v1/capabilities/{ref}/lifecycle", "GET /v1/capabilities/{ref}", "", "/v1/capabilities/op:a.do@1/lifecycle", map[string]string{"state": "deprecated"}, false},
 		{"PUT /v1/environments/{slug}", "GET /v1/environments/{slug}", "", "/v1/environments/app", map[string]any{"limits": map[string]int{"wall": 4000}}, true},
 		{"PUT /v1/orgs/{org}/environments/{slug}", "GET /v1/orgs/{org}/environments/{slug}", "DELETE /v1/orgs/{org}/environments/{slug}", "/v1/orgs/default/environments/strict", map[string]any{"reachCeiling": "owner"}, true},
 		{"POST /v1/biomes/{name}/disable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/disable", nil, true},
 		{"POST /v1/biomes/{name}/enable", "GET /v1/biomes/{name}", "", "/v1/biomes/op/enable", nil, true},
+		{"POST /v1/biomes/{name}/archive", "GET /v1/biomes/{name}", "", "/v1/biomes/op/archive", nil, true},
 	} {
 		method := strings.Fields(c.put)[0]
-		read := strings.TrimSuffix(strings.TrimSuffix(c.path, "/disable"), "/enable")
+		read := regexp.MustCompile("/(disable|enable|lifecycle|archive)$").ReplaceAllString(c.path, "")
 		var tag string
 		if c.exists {
 			tag = g.Control("GET", read, nil).Want(200).Header.Get("ETag")

@@ -149,7 +149,7 @@ func (overCapability) relay(h *attempt) string { return "relay:" + h.name + ".do
 
 func (f overCapability) prepare(w *bypass, calls []attempt) {
 	w.g.T.Helper()
-	environments := []string{"project", "sandbox", "org", "app"}
+	environments := []string{"project", "sandbox", "org", "app", "strict"}
 	for part := range slices.Chunk(calls, most) {
 		name := "relay-" + part[0].name
 		var known []abi.CapabilityRef

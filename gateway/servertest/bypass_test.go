@@ -99,13 +99,21 @@ var atTheGate = []attempt{
 	{name: "far-in-sandbox", want: abi.CodeReachCeiling, as: "alice@sandbox", reach: abi.ReachIntegration},
 	{name: "near-in-sandbox", as: "alice@sandbox"},
 	{name: "far-in-org", as: "alice@org", reach: abi.ReachPlatform},
-	{name: "unadmitted", want: abi.CodeEnvironmentNotGranted, as: "alice@app", right: func(w *bypass) { w.installTargets("project", "sandbox", "org", "app") }},
+	{name: "unadmitted", want: abi.CodeEnvironmentNotGranted, as: "alice@app", right: func(w *bypass) { w.installTargets("project", "sandbox", "org", "strict", "app") }},
 	{name: "delegated", as: "bot@project", grants: []string{"agent:bot@project", "user:alice@project"}},
 	{name: "beyond-user", want: abi.CodeSubjectNotCovered, as: "bot@project", grants: []string{"agent:bot@project"}, right: regrant("user:alice", "project", "beyond-user")},
 	{name: "on-behalf", want: abi.CodeMissingGrant, as: "bot@project", grants: []string{"user:alice@project"}, right: regrant("agent:bot", "project", "on-behalf")},
 	{name: "labelled", as: "low@project", grants: []string{"user:alice@project"}, declared: "internal"},
 	{name: "over-labelled", want: abi.CodeClassificationCeiling, as: "low@project", grants: []string{"user:alice@project"}, declared: "confidential"},
+	{name: "listed", as: "alice@strict"},
+	{name: "unlisted", want: abi.CodeNotInAllowList, as: "alice@strict", right: func(w *bypass) {
+		w.g.Control("PUT", "/v1/orgs/default/environments/strict", map[string]any{}, "If-Match",
+			w.g.Control("GET", "/v1/orgs/default/environments/strict", nil).Want(200).Header.Get("ETag")).Want(200)
+	}},
 	{name: "disabled", want: abi.CodeBiomeDisabled, ref: "off:plain.do@1", arrange: func(w *bypass) { w.disable("off", true) }, right: func(w *bypass) { w.disable("off", false) }},
+	{name: "retired", want: abi.CodeCapabilityRetired, arrange: func(w *bypass) {
+		w.g.Control("PUT", "/v1/capabilities/target:retired.do@1/lifecycle", map[string]string{"state": "retired", "replacedBy": "target:plain.do@1"}, "If-None-Match", "*").Want(200)
+	}},
 	{name: "unclassified", want: abi.CodeUnclassified, as: "alice@sandbox", arrange: func(w *bypass) { w.g.Catalogue.Stop() }, right: func(w *bypass) { w.g.Catalogue.Start() }},
 	{name: "unasked", want: abi.CodeApprovalRequired, shape: func(d *abi.Descriptor) { d.RequiresApproval = true }},
 	{name: "mistyped", want: abi.CodeInputSchema, input: `{"n":"1"}`},

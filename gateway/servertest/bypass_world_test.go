@@ -60,6 +60,7 @@ func newBypass(t *testing.T) *bypass {
 	putSecret(g, "unkept", bypassSecret)
 	g.Control("PUT", "/v1/environments/sandbox", map[string]any{"limits": map[string]int64{"inputBytes": 1024}}, "If-Match",
 		g.Control("GET", "/v1/environments/sandbox", nil).Want(200).Header.Get("ETag")).Want(200)
+	strict(g, "listed")
 	admit(g, "off", script("off", nil,
 		action{ref: "off:plain.do@1", reach: abi.ReachOwner, shape: closedInput},
 		action{ref: "off:key.put@1", reach: abi.ReachOwner, steps: []step{do("kv_put", "victim", `"`+bypassKey+`"`)}},
@@ -69,6 +70,7 @@ func newBypass(t *testing.T) *bypass {
 	w.open("alice@sandbox", "user:alice", "sandbox", nil)
 	w.open("alice@org", "user:alice", "org", nil)
 	w.open("alice@app", "user:alice", "app", nil)
+	w.open("alice@strict", "user:alice", "strict", nil)
 	w.open("low@project", "user:alice", "project", map[string]any{"clearance": "internal"})
 	w.open("bot@project", "agent:bot", "project", map[string]any{"user": "user:alice"})
 	w.open("closed@project", "user:alice", "project", nil)
@@ -80,6 +82,22 @@ func newBypass(t *testing.T) *bypass {
 		t.Fatalf("the victim's key: errno %d", got)
 	}
 	return w
+}
+
+// strict makes the organisation's own environment strict, or changes it: it admits the calls that are
+// named, and the biomes that relay those.
+func strict(g *servertest.Gateway, names ...string) {
+	g.T.Helper()
+	refs := []string{"relay:unlisted.do@1"}
+	for _, n := range names {
+		refs = append(refs, "target:"+n+".do@1", "relay:"+n+".do@1")
+	}
+	body := map[string]any{"slug": "strict", "base": "environment:project", "allowedCapabilities": refs}
+	if have := g.Control("GET", "/v1/orgs/default/environments/strict", nil); have.Status == 200 {
+		g.Control("PUT", "/v1/orgs/default/environments/strict", body, "If-Match", have.Header.Get("ETag")).Want(200)
+		return
+	}
+	g.Control("POST", "/v1/orgs/default/environments", body).Want(201)
 }
 
 func (w *bypass) open(name, subject, environment string, more map[string]any) {
@@ -127,7 +145,7 @@ func (w *bypass) provide(calls []attempt) {
 		}
 	}
 	flush()
-	w.installTargets("project", "sandbox", "org")
+	w.installTargets("project", "sandbox", "org", "strict")
 	for i := range calls {
 		h := &calls[i]
 		grants := h.grants

@@ -62,7 +62,7 @@ func TestBuiltInEnvironments(t *testing.T) {
 			g.Control("PUT", path, change, "If-Match", tag).Refused(abi.CodeBuiltInImmutable)
 		}
 		g.Control("PUT", path, map[string]any{"maxDataClassification": nil}, "If-Match", tag).Refused(abi.CodeInvalidRequest)
-		g.Control("PUT", path, map[string]any{"allowedCapabilities": []string{}}, "If-Match", tag).Refused(abi.CodeUnknownField)
+		g.Control("PUT", path, map[string]any{"allowedCapabilities": []string{}}, "If-Match", tag).Refused(abi.CodeUnsupportedRule)
 	}
 	if after := list(); len(after) != 9 {
 		t.Errorf("%d environments", len(after))

@@ -91,36 +91,41 @@ func TestWalk(t *testing.T) {
 	w := walked{g}
 	g.Upload(script("walk", nil, action{ref: "walk:other.do@1", reach: abi.ReachOwner})).Want(201)
 	w.install("org")
+	// An environment of the organisation's own, so that there is a list to fail at; all else is the base's.
+	own(g, "walked", "project", map[string]any{"allowedCapabilities": []string{"walk:other.do@1"}}).Want(201)
 	w.upload(abi.ReachPlatform, true)
 	w.set("disable")
 	w.override("internal", "If-None-Match", "*")
 	g.Grant("agent:bot", "walk:a.do@1", "org")
-	s := g.Open("agent:bot", "project", map[string]any{"user": "user:alice"})
+	s := g.Open("agent:bot", "walked", map[string]any{"user": "user:alice"})
 	var input any = none
 	declared := []string{"Ecotone-Classification", "confidential"}
 
 	faults := []fault{
 		{gate.CheckLifecycle, abi.CodeBiomeDisabled, func() { w.set("enable") }},
 		{gate.CheckInstall, abi.CodeMissingGrant, func() { w.install("org") }},
-		{gate.CheckAdmitted, abi.CodeEnvironmentNotGranted, func() { w.install("org", "project") }},
-		{gate.CheckGrant, abi.CodeMissingGrant, func() { g.Grant("agent:bot", "walk:a.do@1", "project") }},
+		{gate.CheckAdmitted, abi.CodeEnvironmentNotGranted, func() { w.install("org", "walked") }},
+		{gate.CheckGrant, abi.CodeMissingGrant, func() { g.Grant("agent:bot", "walk:a.do@1", "walked") }},
 		{gate.CheckUserGrant, abi.CodeSubjectNotCovered, func() {
 			g.Control("POST", "/v1/grants", map[string]any{
-				"subject": "user:alice", "capability": "walk:a.do@1", "environment": "environment:project", "rate": map[string]int{"perHour": 1},
+				"subject": "user:alice", "capability": "walk:a.do@1", "environment": "environment:walked", "rate": map[string]int{"perHour": 1},
 			}).Want(201)
 		}},
-		{gate.CheckReach, abi.CodeReachCeiling, func() { w.upload(abi.ReachIntegration, true); w.install("project") }},
+		{gate.CheckReach, abi.CodeReachCeiling, func() { w.upload(abi.ReachIntegration, true); w.install("walked") }},
 		{gate.CheckClassification, abi.CodeClassificationCeiling, func() {
 			w.override("regulated", "If-Match", `"1"`)
+		}},
+		{gate.CheckAllowList, abi.CodeNotInAllowList, func() {
+			setOwn(g, "walked", map[string]any{"allowedCapabilities": []string{"walk:a.do@1"}}).Want(200)
 			// The user's grant is used up by the user, who gets as far as the approval.
-			g.Open("user:alice", "project", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Waits()
+			g.Open("user:alice", "walked", nil).Invoke("walk:a.do@1", map[string]int{"n": 1}).Waits()
 		}},
 		{gate.CheckRate, abi.CodeRateExceeded, func() {
 			revokeAll(g, "user:alice", "walk:a.do@1")
-			g.Grant("user:alice", "walk:a.do@1", "project")
+			g.Grant("user:alice", "walk:a.do@1", "walked")
 		}},
 		{gate.CheckSchema, abi.CodeInputSchema, func() { input = map[string]int{"n": 1} }},
-		{gate.CheckApproval, abi.CodeApprovalRequired, func() { w.upload(abi.ReachIntegration, false); w.install("project") }},
+		{gate.CheckApproval, abi.CodeApprovalRequired, func() { w.upload(abi.ReachIntegration, false); w.install("walked") }},
 	}
 	explain := func() (string, []judged) {
 		var e struct {
@@ -135,11 +140,11 @@ func TestWalk(t *testing.T) {
 	for _, f := range faults {
 		name := gate.Checks()[f.check].Name
 		decision, shown := explain()
-		verdict := "deny"
-		if f.check == gate.CheckApproval {
-			verdict = "needs_approval"
+		want := "deny"
+		if f.code == abi.CodeApprovalRequired {
+			want = "needs_approval"
 		}
-		if got := firstFailed(shown); decision != verdict || got != name {
+		if got := firstFailed(shown); decision != want || got != name {
 			t.Fatalf("explain says %s and %q first, not %q: %+v", decision, got, name, shown)
 		}
 		for _, j := range shown {
