@@ -67,6 +67,7 @@ const (
 	CodeQuotaExceeded       Code = "QUOTA_EXCEEDED"
 	CodeRateExceeded        Code = "RATE_LIMIT_EXCEEDED"
 	CodeRateUnavailable     Code = "RATE_LIMITER_UNAVAILABLE"
+	CodePolicyStale         Code = "POLICY_STALE"
 	CodeOverloaded          Code = "OVERLOADED"
 	CodeNotReady            Code = "NOT_READY"
 	CodeDraining            Code = "DRAINING"
@@ -214,6 +215,7 @@ var codeTable = []CodeInfo{
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
 	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},
 	{CodeRateUnavailable, KindNotReady, 503, EUNAVAIL, "The rate limiter cannot answer, so nothing runs."},
+	{CodePolicyStale, KindNotReady, 503, EUNAVAIL, "The policy that is known may not be the newest, so nothing runs."},
 	{CodeOverloaded, KindNotReady, 503, 0, "All places to run and to wait are taken."},
 	{CodeNotReady, KindNotReady, 503, EUNAVAIL, "A part that is needed is not ready."},
 	{CodeDraining, KindNotReady, 503, 0, "The server is shutting down and takes no new work."},
@@ -265,7 +267,7 @@ var codeTable = []CodeInfo{
 	{CodeGrantRevoked, KindPermissionDenied, 403, ECANCELED, "The authority of the running invocation was withdrawn."},
 	{CodeAuditUnavailable, KindNotReady, 503, EUNAVAIL, "The audit log cannot be written, so nothing runs."},
 	{CodeSubjectNotCovered, KindPermissionDenied, 403, EDENIED, "The user an agent acts for is not covered, and an agent never exceeds its user."},
-	{CodeApprovalRequired, KindPermissionDenied, 202, EDENIED, "A person has to approve the invocation first; it waits. What a biome calls cannot wait, and is denied."},
+	{CodeApprovalRequired, KindPermissionDenied, 403, EDENIED, "A person has to approve the invocation first. It waits, which is 202 and no problem document; what a biome calls cannot wait, and is denied."},
 	{CodeApprovalRejected, KindPermissionDenied, 403, EDENIED, "A person rejected it, and that is final."},
 	{CodeApprovalStale, KindConflict, 409, 0, "What was approved changed, expired or was used: the approval is void."},
 

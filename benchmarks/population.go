@@ -87,7 +87,15 @@ func (p *population) write(ctx context.Context, grants, sessions int) (err error
 		return err
 	}
 	defer log.Close()
-	service, err := policy.Open(ctx, st, policy.Options{Auditor: admin.Auditor{Log: log}, Sessions: int64(sessions) + 1})
+	key, err := os.ReadFile(filepath.Join(p.g.dir, "keys", "mark"))
+	if err != nil {
+		return err
+	}
+	mark, err := policy.OpenMark(filepath.Join(p.g.dir, "policy.mark"), key)
+	if err != nil {
+		return err
+	}
+	service, err := policy.Open(ctx, st, policy.Options{Auditor: admin.Auditor{Log: log}, Sessions: int64(sessions) + 1, Mark: mark, Seen: log.Seen()})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ type ServeCmd struct {
 	HostName        []string      `help:"Another name the listeners answer to; may be repeated."`
 	EgressLoopback  bool          `help:"Let endpoints that say so reach loopback addresses."`
 	KeyFile         string        `help:"File of the master key, 32 bytes; by default DIR/keys/master." type:"path"`
+	PolicyMark      string        `help:"File that remembers the newest change of policy, so that a store of yesterday is noticed; best on another disk. By default DIR/policy.mark." type:"path" env:"ECOTONE_POLICY_MARK"`
+	AcceptPolicy    bool          `name:"accept-policy-mark" help:"Once, after a store was put back on purpose: take its policy, and the machine's clock, as they are."`
 	AuditDurability string        `help:"What an audited event survives: power (the loss of it), or process (the end of the process, kill -9 included; cheaper)." enum:"power,process" default:"power" env:"ECOTONE_AUDIT_DURABILITY"`
 	SubjectRate     int64         `help:"Invocations an hour of one subject, in organisations made from now on; see ecotone rate." default:"600"`
 	ClientRate      int64         `help:"Invocations an hour of one client, in organisations made from now on." default:"6000"`
@@ -47,7 +49,7 @@ func (c *ServeCmd) Run(e *Env) error {
 	}
 	s, err := server.Open(e.ctx, server.Options{
 		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
-		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
+		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, PolicyMark: c.PolicyMark, AcceptPolicy: c.AcceptPolicy, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
 		SubjectRate: rate.Limit(c.SubjectRate), ClientRate: rate.Limit(c.ClientRate), DrainTimeout: c.DrainTimeout, Weights: c.OrgWeight, Log: e.logger(),
 	})
 	if err != nil {

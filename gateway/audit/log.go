@@ -61,6 +61,7 @@ type Log struct {
 	group    group // the committer's, as are the next two
 	w        writer
 	lastTime int64
+	seen     time.Time // lastTime when the log was opened
 
 	onDisk   atomic.Int64 // so many entries are on disk for certain
 	poisoned atomic.Pointer[poison]
@@ -174,6 +175,9 @@ func (l *Log) start() error {
 			WithHint("verify a copy of the log, keep it, and restore the directory from a backup")
 	}
 	l.tree, l.lastTime, l.head, l.headSize = s.tree, s.lastTime, s.last.note, s.last.size
+	if s.lastTime > 0 {
+		l.seen = time.UnixMilli(s.lastTime).UTC()
+	}
 	l.found = found{cut: s.torn, adopted: s.unsigned}
 	l.w = writer{dir: l.dir, open: l.o.open}
 	if s.files == 0 {
@@ -303,6 +307,10 @@ func (l *Log) Err() error {
 	}
 	return nil
 }
+
+// Seen is the time of the last entry when the log was opened, which was not in the future then; zero of a
+// log that was empty.
+func (l *Log) Seen() time.Time { return l.seen }
 
 // Durability is the mode of [Options].
 func (l *Log) Durability() Durability { return l.o.Durability }

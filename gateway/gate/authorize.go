@@ -15,6 +15,7 @@ import (
 type Terms struct {
 	Invocation string    // ULID
 	Deadline   time.Time // the caller's; zero when only the limits bind
+	Began      time.Time // by the clock that deadlines are kept by; zero: the facts' time
 	// Latest returns the newest snapshot.
 	Latest func() *Snapshot
 	// Stands returns why the invocation must stop for reasons outside policy (the session was
@@ -36,6 +37,10 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 	}
 	env, org := s.EnvironmentIn(f.Org, f.Environment), s.Orgs.At(f.Org)
 	kept := d.served.kept(env)
+	began := t.Began
+	if began.IsZero() {
+		began = f.Now
+	}
 	spec := authority.Spec{
 		Invocation: t.Invocation, Org: f.Org, Space: f.Space, Session: f.Session, Workspace: f.Workspace,
 		Subject: f.Subject, User: f.User,
@@ -46,12 +51,12 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 
 		Endpoints: kept.Endpoints, Secrets: kept.Secrets, Calls: kept.Calls,
 		Limits:     env.Limits,
-		Deadline:   earliest(t.Deadline, f.Now.Add(time.Duration(env.Limits.Get(abi.LimitWall))*time.Millisecond)),
+		Deadline:   earliest(t.Deadline, began.Add(time.Duration(env.Limits.Get(abi.LimitWall))*time.Millisecond)),
 		Generation: d.Generation, Grants: d.Grants(),
 	}
 	asks := d.Obligations()
 	if asks.Duration > 0 {
-		spec.Deadline = earliest(spec.Deadline, f.Now.Add(asks.Duration))
+		spec.Deadline = earliest(spec.Deadline, began.Add(asks.Duration))
 	}
 	if asks.Clearance.Valid() {
 		spec.Clearance = abi.Meet(spec.Clearance, asks.Clearance)

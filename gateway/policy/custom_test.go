@@ -37,12 +37,12 @@ func TestLimitsAreStored(t *testing.T) {
 	// As a version left it whose default was another, and one that stored nothing of another.
 	rec, _ := s.limitsOf("project")
 	rec.Limits["wall"] = 1234
-	must(t, s.store.Update(t.Context(), func(tx store.Tx) error {
+	forge(t, s.store, func(tx store.Tx) error {
 		if err := put(tx, rec); err != nil {
 			return err
 		}
 		return tx.Delete(keyOf(limitsRecord{Environment: env("org")}))
-	}))
+	})
 	again := s.again()
 	if got := again.Snapshot().EnvironmentIn("", env("project")); got.Limits.Get(abi.LimitWall) != 1234 || got.Revision != 1 {
 		t.Errorf("project has %d, revision %d", got.Limits.Get(abi.LimitWall), got.Revision)

@@ -58,7 +58,7 @@ func (s *Service) Authorize(snap *gate.Snapshot, f *gate.Facts, d *gate.Decision
 		return nil
 	}
 	return gate.Authorize(snap, f, d, gate.Terms{
-		Invocation: invocation, Deadline: deadline, Latest: s.Snapshot, Clock: s.clock,
+		Invocation: invocation, Deadline: deadline, Began: s.wall(), Latest: s.Snapshot, Clock: s.clock,
 		Stands: func() *abi.Error {
 			if err := l.stands(s.clock()); err != nil || stands == nil {
 				return err

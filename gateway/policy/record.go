@@ -32,6 +32,9 @@ type table struct {
 	kind string
 	// load decodes a stored record and applies it.
 	load func(*state, []byte) error
+	// apart are records that are also written outside of changes. They are not counted in a change's
+	// sum, so nothing that decides over rights may be among them.
+	apart bool
 }
 
 // tables is in the order in which records are loaded: what refers to something comes after it,
@@ -52,7 +55,7 @@ var tables = []table{
 	tableOf[grant.Grant]("grant"),
 	tableOf[grant.EnvironmentGrant]("environment-grant"),
 	tableOf[grant.ApproveGrant]("approve-grant"),
-	tableOf[approval.Result]("approval-result"),
+	besides(tableOf[approval.Result]("approval-result")), // what came of an approval, not whether it stands
 	tableOf[approval.Use]("approval-use"),
 	tableOf[approval.Decision]("approval-decision"),
 	tableOf[approval.Request]("approval"),
@@ -70,6 +73,12 @@ type tokenRevocation struct {
 	Org       string    `json:"org"`
 	CreatedBy string    `json:"createdBy"`
 	CreatedAt time.Time `json:"createdAt"`
+}
+
+// besides says of a table that its records are written outside of changes.
+func besides(t table) table {
+	t.apart = true
+	return t
 }
 
 func tableOf[T any](kind string) table {
@@ -160,17 +169,23 @@ func keyOf(rec any) []byte {
 	panic(fmt.Sprintf("policy: no table for %T", rec))
 }
 
-// put writes one record. What only an environment of an organisation's own may carry, no other
-// record has a place for, and what it is held to is asked here as well as of what is read (X54).
-func put(tx store.Tx, rec any) error {
+// encode is a record as it is stored. What only an environment of an organisation's own may carry, no
+// other record has a place for, and what it is held to is asked here as well as of what is read (X54).
+func encode(rec any) (key, value []byte, err error) {
 	if c, ok := rec.(environment.Custom); ok {
 		if err := c.Check(); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	data, err := json.Marshal(rec)
+	value, err = json.Marshal(rec)
+	return keyOf(rec), value, err
+}
+
+// put writes a record that is not part of a change: of a table that is apart.
+func put(tx store.Tx, rec any) error {
+	key, value, err := encode(rec)
 	if err != nil {
 		return err
 	}
-	return tx.Set(keyOf(rec), data)
+	return tx.Set(key, value)
 }

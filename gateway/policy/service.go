@@ -2,9 +2,7 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,14 +22,20 @@ type Service struct {
 	maxSessions  int64
 	maxApprovals int64
 	rates        gate.Rates
-	clock        func() time.Time
+	wall         func() time.Time // the machine's
+	clock        func() time.Time // policy's
 	keep         func(First) error
+	mark         *Mark // nil: none is kept
 
 	snap atomic.Pointer[gate.Snapshot]
 	live *sessions
 
-	writer   sync.Mutex // held over every change, from the check of the role to the new snapshot
-	onChange []func(*gate.Snapshot)
+	writer     sync.Mutex // held over every change, from the check of the role to the new snapshot; guards what follows
+	onChange   []func(*gate.Snapshot)
+	head       head   // of the chain
+	tally      tally  // of the records
+	checkpoint head   // at or before head
+	every      uint64 // changes between checkpoints
 
 	mu    sync.RWMutex // guards state
 	state *state
@@ -40,7 +44,10 @@ type Service struct {
 // Open loads all records. A record that does not decode, or does not fit the others, is an
 // error: nobody's rights are guessed.
 func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
-	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, clock: o.Clock, keep: o.Keep, live: newSessions()}
+	s := &Service{store: st, audit: o.Auditor, dev: o.Dev, maxSessions: o.Sessions, keep: o.Keep, mark: o.Mark, every: o.checkpoints, live: newSessions()}
+	if s.every == 0 {
+		s.every = checkpointEvery
+	}
 	if s.maxApprovals = o.Approvals; s.maxApprovals <= 0 {
 		s.maxApprovals = abi.LimitPendingApprovals.Info().Default
 	}
@@ -57,44 +64,92 @@ func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
 	if !s.rates.Subject.Valid() || !s.rates.Client.Valid() {
 		return nil, abi.Errorf(abi.CodeInvalidRequest, "a rate of new organisations must be from 1 to %d an hour", rate.MaxPerHour)
 	}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
+	s.startClock(o)
 	s.state = newState(o.Dev, s.live)
-	if err := st.View(ctx, s.load); err != nil {
+	if err := st.View(ctx, func(tx store.Tx) error { return s.load(tx, o.AcceptMark) }); err != nil {
+		var own *abi.Error
+		if errors.As(err, &own) && own.Code == abi.CodePolicyStale {
+			return nil, own
+		}
 		return nil, abi.Errorf(abi.CodeInternal, "the policy records cannot be loaded: %w", err)
+	}
+	if err := s.catchUp(o); err != nil {
+		return nil, abi.Errorf(abi.CodeNotReady, "the policy mark cannot be written: %w", err)
 	}
 	s.snap.Store(s.state.snapshot())
 	return s, nil
 }
 
-var generationKey = store.Key(keySpace, "generation")
-
-// changeKey is where the numbered record of a change is kept.
-func changeKey(n uint64) []byte { return store.Key(keySpace, "change", store.Number(n)) }
-
-func (s *Service) load(tx store.Tx) error {
-	n, err := tx.Get(generationKey)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-	case err != nil:
-		return err
-	case json.Unmarshal(n, &s.state.generation) != nil:
-		return errors.New("the generation does not decode")
+// startClock makes policy's time begin where it was.
+func (s *Service) startClock(o Options) {
+	floor := o.Seen
+	if s.wall = o.Clock; s.wall == nil {
+		s.wall = time.Now
 	}
-	if g := s.state.generation; g > 0 {
-		if _, err := tx.Get(changeKey(g)); err != nil {
-			return fmt.Errorf("the record of change %d: %w", g, err)
-		}
+	if s.mark != nil {
+		floor = s.mark.floor(o.Seen)
+	}
+	if o.AcceptMark {
+		floor = time.Time{}
+	}
+	s.clock = newClock(s.wall, floor).now
+}
+
+func (s *Service) load(tx store.Tx, accept bool) error {
+	if err := s.loadChain(tx, accept); err != nil {
+		return err
 	}
 	now := s.clock()
+	var loaded tally
 	for _, t := range tables {
-		err := tx.Scan(prefixOf(t.kind), nil, func(_, v []byte) (bool, error) { return true, t.load(s.state, v) })
+		err := tx.Scan(prefixOf(t.kind), nil, func(k, v []byte) (bool, error) {
+			if !t.apart {
+				loaded.add(k, v)
+			}
+			return true, t.load(s.state, v)
+		})
 		if err != nil {
 			return err
 		}
 	}
+	if err := s.checkTally(loaded); err != nil {
+		return err
+	}
 	return s.loadMarks(tx, now)
+}
+
+// catchUp makes the mark say where the store is, when a crash came between the two or the operator
+// accepts it as it is.
+func (s *Service) catchUp(o Options) error {
+	switch {
+	case s.mark == nil:
+		return nil
+	case o.AcceptMark:
+		at := s.marked()
+		if o.Seen.After(at.time) {
+			at.ignored = o.Seen
+		}
+		return s.mark.replace(at)
+	}
+	return s.remember()
+}
+
+// remember brings the mark to where the store is. While that fails nothing is changed: a store is
+// never two changes ahead.
+func (s *Service) remember() error {
+	if s.mark == nil || s.head == s.mark.at.head {
+		return nil
+	}
+	return s.mark.advance(s.marked())
+}
+
+// marked is what the mark should say.
+func (s *Service) marked() marked {
+	m := marked{head: s.head, checkpoint: s.checkpoint, time: s.clock()}
+	if s.mark != nil {
+		m.ignored = s.mark.at.ignored
+	}
+	return m
 }
 
 // loadMarks gives every open session its mark back, and forgets the expired ones.
@@ -170,6 +225,9 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	if c == nil {
 		return nil
 	}
+	if err := s.remember(); err != nil { // of the change before
+		return abi.Errorf(abi.CodeNotReady, "the policy mark cannot be written: %w", err)
+	}
 	ctx = context.WithoutCancel(ctx) // a caller that leaves must not come between the event and the change
 	e.Generation = s.state.generation + 1
 	if c.target != "" {
@@ -182,7 +240,13 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 		e.Code = abi.CodeNotReady
 		return errors.Join(abi.Errorf(abi.CodeNotReady, "the policy could not be written: %w", err), s.record(ctx, e))
 	}
-	return s.enforce(c, e.Generation)
+	if err := s.enforce(c, e.Generation); err != nil {
+		return err
+	}
+	if err := s.remember(); err != nil {
+		return abi.Errorf(abi.CodeNotReady, "the change is in force, and its mark could not be kept: %w", err)
+	}
+	return nil
 }
 
 func (s *Service) planned(in intent, plan func(*state) (*change, error)) (*change, error) {
@@ -211,28 +275,22 @@ func (s *Service) record(ctx context.Context, e Event) error {
 	return nil
 }
 
+// commit makes a change durable in the store.
 func (s *Service) commit(ctx context.Context, c *change, e Event) error {
-	numbered, err := json.Marshal(e)
-	if err != nil {
+	var at head
+	var total tally
+	err := s.store.Update(ctx, func(tx store.Tx) (err error) {
+		at, total, err = s.write(tx, c, e)
 		return err
-	}
-	generation, err := json.Marshal(e.Generation)
-	if err != nil {
-		return err
-	}
-	return s.store.Update(ctx, func(tx store.Tx) error {
-		for _, r := range c.records {
-			if err := put(tx, r); err != nil {
-				return err
-			}
-		}
-		for _, p := range append([]pair{{generationKey, generation}, {changeKey(e.Generation), numbered}}, c.extra...) {
-			if err := tx.Set(p.key, p.value); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
+	if err != nil {
+		return err
+	}
+	s.head, s.tally = at, total
+	if at.generation%s.every == 0 {
+		s.checkpoint = at
+	}
+	return nil
 }
 
 // enforce puts a committed change into force.

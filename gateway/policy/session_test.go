@@ -434,7 +434,8 @@ func TestDamagedRecordsRefuseToOpen(t *testing.T) {
 			return tx.Set(store.Key(keySpace, "principal", DefaultOrg, "x"), []byte(`{"id":"x","org":"default","role":"root"}`))
 		},
 		"orphan": func(tx store.Tx) error {
-			return put(tx, space.Space{Org: "nowhere", ID: "x", Kind: space.Org, Floor: abi.Public, Clearance: abi.Public})
+			orphan := space.Space{Org: "nowhere", ID: "x", Kind: space.Org, Floor: abi.Public, Clearance: abi.Public}
+			return put(tx, orphan)
 		},
 		"loosening": func(tx store.Tx) error {
 			return tx.Set(store.Key(keySpace, "override", DefaultOrg, "environment:mine"), []byte(`{"org":"default","environment":"environment:mine","maxDataClassification":"public","revision":1,"updatedBy":"","updatedAt":"2026-01-01T00:00:00Z"}`))

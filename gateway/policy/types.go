@@ -26,8 +26,17 @@ type Options struct {
 	Approvals int64
 	// Rates is what an organisation begins with; what is 0 is the default.
 	Rates gate.Rates
-	// Clock is the time; nil is [time.Now].
+	// Clock is the machine's time; nil is [time.Now].
 	Clock func() time.Time
+	// Mark is the newest change as it is remembered outside the store; nil keeps none, and a store that
+	// was put back to an earlier time is not noticed.
+	Mark *Mark
+	// AcceptMark has the store taken as it is, and the machine's clock too, and the mark made anew: for
+	// a store that was put back on purpose.
+	AcceptMark  bool
+	checkpoints uint64 // in place of checkpointEvery, for tests
+	// Seen is a time that is known to have been: the audit log's last. Policy's clock is not before it.
+	Seen time.Time
 	// Keep, unless nil, is given the tokens of the first start before they are good for
 	// anything. When it fails nothing is made, and the next start tries again with other tokens:
 	// so a crash between the two loses no server its operator.

@@ -65,6 +65,8 @@ type Options struct {
 	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
 	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]
 	Durability     audit.Durability // what an audited event survives; the zero value survives power loss
+	PolicyMark     string           // file of the policy's mark, best on another disk; "" is DIR/policy.mark
+	AcceptPolicy   bool             // take the policy records as they are, though the mark says otherwise; see [policy.Options]
 	MemoryBudget   int64            // for what is kept loaded and ready, in bytes; see [host.Options]
 	DrainTimeout   time.Duration
 	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
@@ -78,6 +80,9 @@ type Options struct {
 	Catalogue func(catalogue.Catalogue) catalogue.Catalogue
 	// Ledger wraps the ledger of what sessions have read; nil leaves it as it is. Tests break it here.
 	Ledger func(files.Ledger) files.Ledger
+	// Clock replaces the machine's clock where policy asks it; nil is [time.Now]. For tests: a clock that
+	// was set forward or back.
+	Clock func() time.Time
 	// Resolver replaces the network's name resolution; nil asks the system. For tests.
 	Resolver network.Resolver
 	// DiskFree says how many bytes are free below a directory; nil asks the system. For tests: a
@@ -164,15 +169,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.openAudit(ctx); err != nil {
 		return nil, err
 	}
-	s.policy, err = policy.Open(ctx, s.store, policy.Options{
-		Dev: o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: o.Limits.Get(abi.LimitSessions), Keep: s.keep,
-		Approvals: o.Limits.Get(abi.LimitPendingApprovals),
-		Rates:     gate.Rates{Subject: o.SubjectRate, Client: o.ClientRate},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.policy.Bootstrap(ctx); err != nil {
+	if err := s.openPolicy(ctx); err != nil {
 		return nil, err
 	}
 	originals, err := modules.Open(filepath.Join(o.Dir, "modules"))
@@ -260,6 +257,38 @@ func (s *Server) openAudit(ctx context.Context) error {
 	_, err = log.Append(ctx, audit.Event{Body: audit.System{
 		Event: "started", Version: version.Version, Durability: log.Durability().String(),
 	}})
+	return err
+}
+
+// openPolicy loads policy, holds it to its mark, and makes what the first start makes.
+func (s *Server) openPolicy(ctx context.Context) error {
+	path := s.o.PolicyMark
+	if path == "" {
+		path = filepath.Join(s.o.Dir, "policy.mark")
+	}
+	key, err := loadKey(filepath.Join(s.o.Dir, "keys", "mark"))
+	if err != nil {
+		return err
+	}
+	mark, err := policy.OpenMark(path, key)
+	if err != nil {
+		return err
+	}
+	if s.o.AcceptPolicy {
+		if _, err := s.audit.Append(ctx, audit.Event{Body: audit.System{Event: "policy accepted", Detail: "the policy records are taken as they are, whatever the mark says"}}); err != nil {
+			return err
+		}
+	}
+	s.policy, err = policy.Open(ctx, s.store, policy.Options{
+		Dev: s.o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: s.o.Limits.Get(abi.LimitSessions), Keep: s.keep,
+		Approvals: s.o.Limits.Get(abi.LimitPendingApprovals),
+		Rates: gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
+		Clock: s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.policy.Bootstrap(ctx)
 	return err
 }
 
