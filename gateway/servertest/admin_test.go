@@ -325,6 +325,8 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/capabilities", "", nil, nil},
 		{"GET /v1/grants", "", nil, nil},
 		{"GET /v1/environment-grants", "", nil, nil},
+		{"GET /v1/approve-grants", "", nil, nil},
+		{"GET /v1/approvals", "", nil, nil},
 		{"GET /v1/sessions", "", nil, nil},
 		{"GET /v1/tokens", "", nil, nil},
 		{"GET /v1/secrets", "", nil, nil},
@@ -334,7 +336,9 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 	} {
 		run(d)
 	}
+	g.Control("POST", "/v1/tokens", map[string]string{"principal": "decider", "role": "approver"}).Want(201)
 	for _, c := range []struct{ post, del, under string }{
+		{"POST /v1/approve-grants", "DELETE /v1/approve-grants/{id}", "/v1/approve-grants/"},
 		{"POST /v1/grants", "DELETE /v1/grants/{id}", "/v1/grants/"},
 		{"POST /v1/environment-grants", "DELETE /v1/environment-grants/{id}", "/v1/environment-grants/"},
 		{"POST /v1/sessions", "DELETE /v1/sessions/{id}", "/v1/sessions/"},
@@ -343,6 +347,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		body := map[string]map[string]string{
 			"/v1/grants/":             {"subject": "user:alice", "capability": "op:a.do@1", "environment": "environment:project"},
 			"/v1/environment-grants/": {"principal": "operator", "subject": "user:alice", "environment": "environment:project"},
+			"/v1/approve-grants/":     {"principal": "decider", "capability": "*"},
 			"/v1/sessions/":           {"subject": "user:alice", "environment": "environment:project"},
 			"/v1/tokens/":             {"principal": "helper", "role": "auditor"},
 		}[c.under]
@@ -364,6 +369,17 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		revokeAll(g, "user:alice", "back:a.do@1")
 	}
 	run(done{"POST /v1/biomes/{name}/rollback", "/v1/biomes/back/rollback", nil, []string{"If-Match", `"2"`}})
+	admit(g, "asks", script("asks", nil, action{ref: "asks:a.do@1", reach: abi.ReachOwner, shape: wantsApproval}), []string{"project"}, nil)
+	// Whoever decides is somebody else than who opens the session: another administrator does that.
+	var opener struct{ Token string }
+	g.Control("POST", "/v1/tokens", map[string]string{"principal": "opener", "role": "org-admin"}).Want(201).JSON(&opener)
+	g.Do("POST", g.Admin+"/v1/sessions", opener.Token, map[string]string{"subject": "user:alice", "environment": "environment:project"}).Want(201).JSON(&opener)
+	asks := &servertest.Session{G: g, Token: opener.Token}
+	for _, verdict := range []string{"approve", "reject"} {
+		id := asks.Invoke("asks:a.do@1", none).Waits()
+		run(done{"GET /v1/approvals/{id}", "/v1/approvals/" + id, nil, nil})
+		run(done{"POST /v1/approvals/{id}/" + verdict, "/v1/approvals/" + id + "/" + verdict, map[string]string{}, nil})
+	}
 	var rows struct{ Items []struct{ AuditID string } }
 	g.Control("GET", "/v1/audit?limit=1", nil).Want(200).JSON(&rows)
 	run(done{"GET /v1/audit/{id}", "/v1/audit/" + rows.Items[0].AuditID, nil, nil})
