@@ -11,7 +11,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 
 # The race detector needs cgo and a C compiler; without one it is left out, and said so.
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
-RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/lifetime/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/network/... ./host/share/... ./host/vault/...
+RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/lifetime/... ./host/network/... ./host/share/... ./host/vault/...
 
 .PHONY: help build biomes demo run test race codes check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
 

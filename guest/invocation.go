@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/guest/core"
@@ -41,7 +40,7 @@ func decode(data []byte, v any) error {
 	if err := dec.Decode(v); err != nil {
 		return &Failure{Code: "INPUT_INVALID", Message: err.Error()}
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if rest := data[dec.InputOffset():]; len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
 		return &Failure{Code: "INPUT_INVALID", Message: "there is more after the value"}
 	}
 	return nil
@@ -60,10 +59,13 @@ func OutputJSON(v any) error {
 	return core.Output(data)
 }
 
+// firstOutput is room for most answers.
+const firstOutput = 512
+
 // encode is json.Marshal without the escapes that only web pages need.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	b := bytes.NewBuffer(make([]byte, 0, firstOutput))
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, err

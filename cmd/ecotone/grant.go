@@ -22,6 +22,9 @@ type GrantCreateCmd struct {
 	Capability  string        `arg:"" help:"What: a capability ref."`
 	Environment string        `arg:"" help:"Where: an environment's slug."`
 	Glob        []string      `help:"Paths and keys it is limited to, as reports/**; may be repeated." placeholder:"GLOB"`
+	URL         []string      `help:"URLs its requests are limited to, as https://host/path/**; may be repeated." placeholder:"PATTERN" name:"url"`
+	Space       []string      `help:"Spaces it holds in; by default each that is not a user's. May be repeated." placeholder:"ID"`
+	Replaces    string        `help:"Id of the grant that ends with the making of this one." placeholder:"ID"`
 	Expires     time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
 	Rate        int64         `help:"Invocations an hour, over all who use it." placeholder:"N"`
 	Obligation  []string      `help:"What comes with it, as JSON; may be repeated." placeholder:"JSON" sep:"none"`
@@ -33,6 +36,13 @@ func (c *GrantCreateCmd) Run(e *Env) error {
 	if len(c.Glob) > 0 {
 		in["globs"] = c.Glob
 	}
+	if len(c.URL) > 0 {
+		in["urls"] = c.URL
+	}
+	if len(c.Space) > 0 {
+		in["spaces"] = c.Space
+	}
+	set(in, "replaces", c.Replaces)
 	if t := expiry(c.Expires); t != nil {
 		in["expires"] = t
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/host/authority"
 )
 
@@ -62,11 +61,12 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		spec.Clearance = abi.Meet(spec.Clearance, asks.Clearance)
 	}
 	spec.Egress = asks.Egress
-	globs := []string{grant.Everything}
 	var expires time.Time
 	for _, g := range d.grants {
 		if g != nil {
-			globs = grant.MeetGlobs(globs, g.Globs)
+			if names := g.Resources(); names != nil {
+				spec.Resources = append(spec.Resources, names)
+			}
 			if g.Expires != nil {
 				expires = earliest(expires, *g.Expires)
 			}
@@ -82,12 +82,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		spec.Limits = spec.Limits.Tighten(p.Limits)
 		spec.Deadline = earliest(spec.Deadline, p.Deadline)
 		spec.Egress = slices.Concat(spec.Egress, p.Egress)
-		if len(p.Globs) > 0 {
-			globs = grant.MeetGlobs(globs, p.Globs)
-		}
-	}
-	if !slices.Contains(globs, grant.Everything) {
-		spec.Globs = globs // no globs in an authority is no restriction
+		spec.Resources = slices.Concat(spec.Resources, p.Resources)
 	}
 	w.seen.Store(s.Concerning(f.Org))
 	return authority.New(spec, w.current)
@@ -113,8 +108,7 @@ func (w *watch) current() *abi.Error {
 	if err := w.terms.Stands(); err != nil {
 		return err
 	}
-	now := w.terms.Clock()
-	if !w.expires.IsZero() && !now.Before(w.expires) {
+	if !w.expires.IsZero() && !w.terms.Clock().Before(w.expires) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the grant has expired")
 	}
 	s := w.terms.Latest()
@@ -123,7 +117,7 @@ func (w *watch) current() *abi.Error {
 		return nil
 	}
 	f := *w.facts
-	f.Now = now
+	f.Now = w.terms.Clock()
 	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.EnvironmentIn(f.Org, f.Environment))) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the policy that allowed this invocation has changed")
 	}

@@ -60,7 +60,7 @@ func TestAuthorityHoldsTheDecision(t *testing.T) {
 	if a.Reach != abi.ReachOwner || a.Floor != abi.Internal || a.Start != abi.Internal || a.Ceiling != abi.Confidential || a.Clearance != abi.Confidential {
 		t.Errorf("%s, floor %s, start %s, ceiling %s, clearance %s", a.Reach, a.Floor, a.Start, a.Ceiling, a.Clearance)
 	}
-	if !slices.Equal(a.Globs, []string{"reports/**"}) || a.Biome != "notes" || a.Digest != "d-notes" || a.Export != "read" || a.Workspace != "ws" {
+	if !a.Resources.Match("reports/a") || a.Resources.Match("other") || a.Biome != "notes" || a.Digest != "d-notes" || a.Export != "read" || a.Workspace != "ws" {
 		t.Errorf("%+v", a)
 	}
 	if len(a.Grants) != 1 || !strings.HasPrefix(a.Grants[0], "g-user:ada") || a.Generation != 7 || a.Boundary {
@@ -74,21 +74,29 @@ func TestAuthorityHoldsTheDecision(t *testing.T) {
 	}
 }
 
-// Resources that two grants do not share are in neither's authority, and no globs at all never
-// come of it: those would be every resource.
+// Resources that two grants do not share are in neither's authority; what both name is, however it is
+// written.
 func TestGlobsIntersect(t *testing.T) {
 	env := ref("project")
 	for _, c := range []struct{ bot, ada, want []string }{
-		{[]string{"**"}, []string{"**"}, nil},
-		{[]string{"a/**"}, []string{"**"}, []string{"a/**"}},
+		{[]string{"**"}, []string{"**"}, somePaths},
+		{[]string{"a/**"}, []string{"**"}, []string{"a", "a/b", "a/b/c", "a/x.md"}},
 		{[]string{"a/**", "c"}, []string{"a/b", "c/**"}, []string{"a/b", "c"}},
-		{[]string{"a/**"}, []string{"b/**"}, []string{grant.Nothing}},
+		{[]string{"a/*"}, []string{"*/b"}, []string{"a/b"}},
+		{[]string{"a/**"}, []string{"b/**"}, nil},
 	} {
 		w := full()
 		w.grants[grantKey{agent, callee, env}], w.grants[grantKey{user, callee, env}] = c.bot, c.ada
 		f := w.facts(env, callee, abi.ReachOwner)
 		f.Subject, f.User = agent, user
-		if got := invoke(t, w, f).Spec().Globs; !slices.Equal(got, c.want) {
+		r := invoke(t, w, f).Spec().Resources
+		var got []string
+		for _, path := range somePaths {
+			if r.Match(path) {
+				got = append(got, path)
+			}
+		}
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%q and %q: %q", c.bot, c.ada, got)
 		}
 	}

@@ -160,7 +160,10 @@ func judgeCallerGrant(v view) Result {
 	case v.env.Waives:
 		return waived
 	}
-	return v.holds(v.callerGrant)
+	// A biome acts where its invocation is, which the subject's grant has settled: only a grant that
+	// names spaces holds it to them.
+	g := v.callerGrant
+	return pass(g != nil && grant.Active(g.Expires, v.f.Now) && g.HoldsIn(v.f.Space, false))
 }
 
 func judgeGrant(v view) Result {
@@ -182,7 +185,7 @@ func judgeUserGrant(v view) Result {
 }
 
 func (v view) holds(g *grant.Grant) Result {
-	return pass(g != nil && grant.Active(g.Expires, v.f.Now))
+	return pass(g != nil && grant.Active(g.Expires, v.f.Now) && g.HoldsIn(v.f.Space, v.space.Personal))
 }
 
 func judgeReach(v view) Result {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -232,14 +231,9 @@ func TestChildIsPartOfParent(t *testing.T) {
 		if c.Parent != p.Invocation || !slices.Equal(c.Chain, []abi.CapabilityRef{caller}) {
 			t.Fatalf("the lineage is %s %v", c.Parent, c.Chain)
 		}
-		if len(p.Globs) > 0 { // no globs are all resources
-			if len(c.Globs) == 0 {
-				t.Fatal("the child has all resources, its parent some")
-			}
-			for _, path := range somePaths {
-				if matchAny(c.Globs, path) && !matchAny(p.Globs, path) {
-					t.Fatalf("the child %q reaches %s, its parent %q does not", c.Globs, path, p.Globs)
-				}
+		for _, path := range somePaths {
+			if c.Resources.Match(path) && !p.Resources.Match(path) {
+				t.Fatalf("the child reaches %s, its parent does not", path)
 			}
 		}
 	}
@@ -253,7 +247,3 @@ func TestChildIsPartOfParent(t *testing.T) {
 }
 
 var somePaths = []string{"a", "a/b", "a/b/c", "b", "b/c", "x.md", "a/x.md", "c"}
-
-func matchAny(globs []string, path string) bool {
-	return slices.ContainsFunc(globs, func(g string) bool { return doublestar.MatchUnvalidated(g, path) })
-}

@@ -101,6 +101,9 @@ func (w world) snapshot() *Snapshot {
 		if t, ok := w.expiry[k]; ok {
 			g.Expires = &t
 		}
+		if err := g.Compile(); err != nil {
+			panic(err)
+		}
 		h := Holder{k.Subject, k.Capability}
 		o.Grants = o.Grants.With(nil, h, o.Grants.At(h).With(g))
 	}

@@ -2,7 +2,7 @@ package grant
 
 import (
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/files/glob"
@@ -37,44 +37,23 @@ func ParseGlobs(globs []string) ([]string, *abi.Error) {
 	return slices.Compact(out), nil
 }
 
-// Nothing is a glob that no path and no key matches: neither has a zero byte.
-const Nothing = "\x00"
-
-// MeetGlobs returns globs that match only what both a and b match. It may match less than
-// that, never more: of two patterns neither of which is seen to lie within the other, nothing
-// is kept. Where nothing is left the result is [Nothing], so that it is never empty. An empty
-// operand is nothing, too.
-func MeetGlobs(a, b []string) []string {
-	var out []string
-	for _, x := range a {
-		for _, y := range b {
-			switch {
-			case globWithin(x, y):
-				out = append(out, x)
-			case globWithin(y, x):
-				out = append(out, y)
-			}
-		}
-	}
-	if len(out) == 0 {
-		return []string{Nothing}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+// resources is what a grant names, compiled when it is first asked for and kept as long as the grant:
+// of a million grants few are used, and what they name is checked when they are given.
+type resources struct {
+	once  sync.Once
+	globs []string
+	set   *glob.Set
 }
 
-// globWithin reports whether everything x matches is surely matched by y.
-func globWithin(x, y string) bool {
-	if x == y || y == Everything {
-		return true
+// Resources is what the grant names, or nil when that is [Everything]. Safe for concurrent use. It is
+// nothing, before the grant was compiled.
+func (g *Grant) Resources() *glob.Set {
+	if slices.Contains(g.Globs, Everything) {
+		return nil
 	}
-	if !isPattern(x) {
-		p, err := glob.Compile(y)
-		return err == nil && p.Match(x)
+	if g.names == nil {
+		return &glob.Set{}
 	}
-	// Every path that x matches begins with x's literal head; y = head/** takes them all.
-	dir, ok := strings.CutSuffix(y, "/**")
-	return ok && !isPattern(dir) && strings.HasPrefix(x, dir+"/")
+	g.names.once.Do(func() { g.names.set = glob.NewSet(g.names.globs) })
+	return g.names.set
 }
-
-func isPattern(s string) bool { return strings.ContainsAny(s, `*?[{`) }

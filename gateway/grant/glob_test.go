@@ -5,10 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/egress"
 	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
@@ -47,53 +45,69 @@ func TestParseGlobs(t *testing.T) {
 	}
 }
 
-func matches(globs []string, path string) bool {
-	return glob.NewSet(globs).Match(path)
-}
-
-// S4: an intersection matches only what both match, is never empty, and keeps what it can.
-func TestMeetGlobs(t *testing.T) {
-	segment := rapid.SampledFrom([]string{"a", "b", "*", "**", "a*", "{a,b}", "[ab]", "?"})
-	glob := rapid.Custom(func(t *rapid.T) string {
-		g := segment.Draw(t, "segment")
-		for range rapid.IntRange(0, 2).Draw(t, "more") {
-			g += "/" + segment.Draw(t, "segment")
-		}
-		return g
-	})
-	list := rapid.SliceOfN(glob, 1, 3)
-	part := rapid.StringMatching(`[ab]{1,2}(/[ab]{1,2}){0,3}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := list.Draw(t, "a"), list.Draw(t, "b")
-		meet := MeetGlobs(a, b)
-		if len(meet) == 0 {
-			t.Fatalf("%q and %q: nothing at all, which would be everything", a, b)
-		}
-		if diff := cmp.Diff(meet, MeetGlobs(b, a)); diff != "" {
-			t.Fatalf("it depends on the order: %s", diff)
-		}
-		for range 10 {
-			if path := part.Draw(t, "path"); matches(meet, path) && !(matches(a, path) && matches(b, path)) {
-				t.Fatalf("%q and %q meet in %q, which matches %s", a, b, meet, path)
-			}
-		}
-	})
-	for _, c := range []struct{ a, b, want []string }{
-		{[]string{"**"}, []string{"a/*", "b"}, []string{"a/*", "b"}},
-		{[]string{"a/**"}, []string{"a/b/**", "c"}, []string{"a/b/**"}},
-		{[]string{"a/b"}, []string{"a/?"}, []string{"a/b"}},
-		{[]string{"a/**"}, []string{"b/**"}, []string{Nothing}},
-		{nil, []string{"**"}, []string{Nothing}},
-	} {
-		if got := MeetGlobs(c.a, c.b); !slices.Equal(got, c.want) {
-			t.Errorf("%q and %q: %q, want %q", c.a, c.b, got, c.want)
-		}
+// X39: what a grant names is what it was given, compiled once; and everything is no restriction. A grant
+// that was not compiled names nothing.
+func TestResources(t *testing.T) {
+	g := Grant{Globs: []string{"reports/**", "note/*"}}
+	if g.Resources().Any() {
+		t.Error("before it was compiled it names something")
+	}
+	if err := g.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	if r := g.Resources(); !r.Match("reports/a/b") || r.Match("reportsx/a") || r.Match("note/a/b") || g.Resources() != r {
+		t.Error("it does not name what it was given, or is compiled again")
+	}
+	all := Grant{Globs: []string{Everything}}
+	if err := all.Compile(); err != nil || all.Resources() != nil {
+		t.Errorf("everything is a restriction: %v", err)
 	}
 }
 
-// What is left of grants that share nothing names nothing, where it is enforced.
-func TestNothing(t *testing.T) {
-	if glob.NewSet([]string{Nothing}).Any() {
-		t.Error("it could name something")
+// X39: URLs are compiled when the grant is given; a list that is there is not empty.
+func TestURLs(t *testing.T) {
+	target, err := egress.ParseURL("https://api.example.org/v1/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string]bool{"https://api.example.org/v1/**": true, "https://api.example.org/v2/**": false, "https://other.example.org/v1/**": false} {
+		g := Grant{Globs: []string{Everything}, URLs: []string{pattern}}
+		if err := g.Compile(); err != nil {
+			t.Fatal(err)
+		}
+		if lists := g.Asks().Egress; len(lists) != 1 || lists[0].Admits(target) != want {
+			t.Errorf("%s admits it: %v", pattern, !want)
+		}
+	}
+	for at, bad := range map[string][]string{
+		"/urls": {}, "/urls/0": {"https://api.example.org"}, "/urls/1": {"https://api.example.org/**", "ftp://api.example.org/**"},
+	} {
+		if _, err := CompileURLs(bad); abi.CodeOf(err) != abi.CodeUnsupportedRule || abi.AsError(err).Pointer != at {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if _, err := CompileURLs(make([]string, MaxURLs+1)); err == nil {
+		t.Error("there is no bound")
+	}
+}
+
+// X70: where a grant holds. Nothing that lies around a space, and nothing named beside it, holds there.
+func TestHoldsIn(t *testing.T) {
+	for _, c := range []struct {
+		spaces   []string
+		space    string
+		personal bool
+		want     bool
+	}{
+		{nil, "default", false, true},
+		{nil, "ada", true, false},
+		{[]string{"ada"}, "ada", true, true},
+		{[]string{"ada"}, "ada-session", true, false},
+		{[]string{"ada"}, "default", false, false},
+		{[]string{"default", "ada"}, "default", false, true},
+	} {
+		if got := (&Grant{Spaces: c.spaces}).HoldsIn(c.space, c.personal); got != c.want {
+			t.Errorf("%q in %s: %v", c.spaces, c.space, got)
+		}
 	}
 }

@@ -8,6 +8,8 @@ package grant
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -23,22 +25,74 @@ type Grant struct {
 	Capability  abi.CapabilityRef  `json:"capability"`
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs"` // never empty; [Everything] when the grant names no resources
-	Expires     *time.Time         `json:"expires,omitempty"`
-	Rate        *Rate              `json:"rate,omitempty"`     // nil: no ceiling beside the subject's and the client's
-	Approval    bool               `json:"approval,omitempty"` // a person has to approve every use
-	Obligations []Obligation       `json:"obligations,omitempty"`
-	Install     string             `json:"install,omitempty"` // the install grant this was made by, for biome: subjects
-	CreatedBy   string             `json:"createdBy"`
-	CreatedAt   time.Time          `json:"createdAt"`
+	// URLs, when there are any, is what requests may go to, of what the install grant kept (X39).
+	URLs []string `json:"urls,omitempty"`
+	// Spaces, when there are any, is where the grant holds. Without any it holds in each space of the
+	// organisation, save those of users: who may invoke in these is named (X70).
+	Spaces      []string     `json:"spaces,omitempty"`
+	Expires     *time.Time   `json:"expires,omitempty"`
+	Rate        *Rate        `json:"rate,omitempty"`     // nil: no ceiling beside the subject's and the client's
+	Approval    bool         `json:"approval,omitempty"` // a person has to approve every use
+	Obligations []Obligation `json:"obligations,omitempty"`
+	Replaces    string       `json:"replaces,omitempty"` // the grant that ended with the making of this one
+	Install     string       `json:"install,omitempty"`  // the install grant this was made by, for biome: subjects
+	CreatedBy   string       `json:"createdBy"`
+	CreatedAt   time.Time    `json:"createdAt"`
 
 	asked Obligations
+	names *resources
 }
 
-// Compile makes the grant's obligations ready to be asked for.
+// Bounds of one grant.
+const (
+	MaxURLs   = 64
+	MaxSpaces = 16
+)
+
+// Compile makes the grant ready to be used. An error means that it should not have been stored.
 func (g *Grant) Compile() (err error) {
-	g.asked, err = CompileObligations(g.Obligations)
+	if g.asked, err = CompileObligations(g.Obligations); err != nil {
+		return err
+	}
 	g.asked.Approval = g.asked.Approval || g.Approval
-	return err
+	urls, err := CompileURLs(g.URLs)
+	if err != nil {
+		return err
+	}
+	if urls != nil {
+		g.asked.Egress = append(g.asked.Egress, urls)
+	}
+	if !slices.Contains(g.Globs, Everything) {
+		g.names = &resources{globs: g.Globs}
+	}
+	return nil
+}
+
+// CompileURLs compiles the patterns that a grant's requests are held to; nil is none. A list that is
+// given is not empty, and each member is one that [egress.CompileList] takes.
+func CompileURLs(patterns []string) (*egress.List, error) {
+	switch {
+	case patterns == nil:
+		return nil, nil
+	case len(patterns) == 0 || len(patterns) > MaxURLs:
+		return nil, abi.Errorf(abi.CodeUnsupportedRule, "a grant names 1 to %d URLs", MaxURLs).At("/urls").
+			WithHint("leave the field out to hold to what the install grant kept")
+	}
+	l, err := egress.CompileList(patterns, nil)
+	if err != nil {
+		e := abi.AsError(err)
+		return nil, e.At(strings.Replace(e.Pointer, "/allow", "/urls", 1))
+	}
+	return l, nil
+}
+
+// HoldsIn reports whether the grant holds in a space. personal says that it is a user's, or lies in one:
+// that is no space of everybody's, and only a grant that names it holds there.
+func (g *Grant) HoldsIn(space string, personal bool) bool {
+	if len(g.Spaces) == 0 {
+		return !personal
+	}
+	return slices.Contains(g.Spaces, space)
 }
 
 // Asks is what the grant asks for besides the right it gives. Nothing, before it was compiled.

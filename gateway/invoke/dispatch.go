@@ -11,8 +11,8 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/session"
+	"github.com/ecotone-dev/ecotone/host/lifetime"
 )
 
 // Decide records a person's word on what waits, and does what follows: what is rejected is over, what is

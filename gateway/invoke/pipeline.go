@@ -13,7 +13,6 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
 	"github.com/ecotone-dev/ecotone/gateway/rate"
@@ -23,6 +22,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/lifetime"
 	"github.com/ecotone-dev/ecotone/host/share"
 )
 

@@ -193,11 +193,21 @@ func (c *attempt) suggestions() []problem.Suggestion {
 		}
 		out = append(out, problem.Suggestion{
 			Kind: r.Suggest, Capability: string(cmp.Or(r.Instead, c.facts.Capability)), Environment: string(c.facts.Environment),
-			Subject: subject, Detail: "for the check " + r.Check,
+			Subject: subject, Space: c.named(r.Suggest), Detail: "for the check " + r.Check,
 		})
 	}
 	return out
 }
+
+// named is the space that a grant has to name to be of use: one of a user's (X70).
+func (c *attempt) named(suggest string) string {
+	if o := c.snapshot.Orgs.At(c.facts.Org); suggest == requestGrant && o != nil && o.Spaces.At(c.facts.Space).Personal {
+		return c.facts.Space
+	}
+	return ""
+}
+
+var requestGrant = gate.Checks()[gate.CheckGrant].Suggest
 
 // lacking is whose right a failed check is about: the subject's, that of the user an agent acts
 // for, or that of the biome that calls.

@@ -46,7 +46,7 @@ type request struct {
 	boundary.Scope
 	names
 	floor abi.Classification
-	grant *glob.Set
+	grant glob.Sets
 }
 
 func begin(sc boundary.Scope) (*request, error) {
@@ -58,7 +58,7 @@ func begin(sc boundary.Scope) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &request{Scope: sc, names: n, floor: spec.Floor, grant: glob.NewSet(spec.Globs)}, nil
+	return &request{Scope: sc, names: n, floor: spec.Floor, grant: spec.Resources}, nil
 }
 
 // beginKey begins a call about one key.

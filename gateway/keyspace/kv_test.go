@@ -18,6 +18,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 func TestMain(m *testing.M) {
@@ -316,7 +317,7 @@ func TestTheGrantNamesKeys(t *testing.T) {
 	for _, key := range []string{"note/1", "note/2", "other"} {
 		k.is(k.put(key, "x"), "")
 	}
-	g := k.with(func(s *authority.Spec) { s.Globs = []string{"note/*", "{"} })
+	g := k.with(func(s *authority.Spec) { s.Resources = glob.Sets{glob.NewSet([]string{"note/*", "{"})} })
 	g.is(g.put("note/3", "x"), "")
 	g.is(g.put("other", "x"), abi.CodeResourceNotInGlob)
 	g.is(g.delete("absent"), abi.CodeResourceNotInGlob)
@@ -326,7 +327,9 @@ func TestTheGrantNamesKeys(t *testing.T) {
 	if got, more := g.list("", "", 3); !cmp.Equal(got, []string{"note/1", "note/2", "note/3"}) || more {
 		t.Errorf("%q %v", got, more)
 	}
-	none := k.with(func(s *authority.Spec) { s.Globs = []string{"\x00"} })
+	none := k.with(func(s *authority.Spec) {
+		s.Resources = glob.Sets{glob.NewSet([]string{"note/*"}), glob.NewSet([]string{"\x00"})}
+	})
 	if _, err := none.kv.List(t.Context(), none.scope(), "", "", 0); abi.CodeOf(err) != abi.CodeResourceNotInGlob {
 		t.Error(err)
 	}

@@ -13,7 +13,8 @@ import (
 
 // CreateGrant makes a grant (X33). The capability must be there (CAPABILITY_UNKNOWN), and no
 // grant in force may cover the same subject, capability and environment (ALREADY_EXISTS):
-// grants are immutable, so one is changed by revoking it and making another.
+// grants are immutable, so one is changed by making another that replaces it: the next decision knows
+// the new one, and none in between knows neither (X34, X35).
 func (s *Service) CreateGrant(ctx context.Context, p session.Principal, r GrantRequest) (grant.Grant, error) {
 	made, err := s.CreateGrants(ctx, p, r.Org, []GrantRequest{r})
 	if err != nil {
@@ -29,7 +30,7 @@ const MaxTogether = 1000
 // one change, or none. Its audit event names each.
 func (s *Service) CreateGrants(ctx context.Context, p session.Principal, org string, rs []GrantRequest) ([]grant.Grant, error) {
 	var out []grant.Grant
-	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "expires", "rate", "approval", "obligations"}}
+	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "urls", "spaces", "expires", "rate", "approval", "obligations", "replaces"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		if len(rs) == 0 || len(rs) > MaxTogether {
 			return nil, tooMany("grants")
@@ -48,6 +49,9 @@ func (s *Service) CreateGrants(ctx context.Context, p session.Principal, org str
 				return nil, covered()
 			}
 			made[k] = true
+			if g.Replaces != "" {
+				c.records = append(c.records, s.revocation(p, org, g.Replaces))
+			}
 			out, ids, c.records = append(out, g), append(ids, g.ID), append(c.records, g)
 		}
 		c.target = strings.Join(ids, " ")
@@ -97,13 +101,54 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	if _, err := grant.CompileObligations(r.Obligations); err != nil {
 		return none, err
 	}
-	if o.standing(r.Subject, r.Capability, r.Environment, now, nil) {
+	if _, err := grant.CompileURLs(r.URLs); err != nil {
+		return none, err
+	}
+	if err := o.checkSpaces(r.Spaces); err != nil {
+		return none, err
+	}
+	replaced, refused := o.replaced(r)
+	if refused != nil {
+		return none, refused
+	}
+	if o.standing(r.Subject, r.Capability, r.Environment, now, replaced) {
 		return none, covered()
 	}
 	return grant.Grant{
 		ID: session.NewID(now), Org: org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
-		Globs: globs, Expires: r.Expires, Rate: r.Rate, Approval: r.Approval, Obligations: r.Obligations, CreatedBy: p.Name(), CreatedAt: now,
+		Globs: globs, URLs: r.URLs, Spaces: r.Spaces, Replaces: r.Replaces, Expires: r.Expires, Rate: r.Rate, Approval: r.Approval, Obligations: r.Obligations, CreatedBy: p.Name(), CreatedAt: now,
 	}, nil
+}
+
+// checkSpaces holds a list of spaces to those there are.
+func (o *orgState) checkSpaces(ids []string) error {
+	if ids != nil && (len(ids) == 0 || len(ids) > grant.MaxSpaces) {
+		return abi.Errorf(abi.CodeUnsupportedRule, "a grant names 1 to %d spaces", grant.MaxSpaces).At("/spaces").
+			WithHint("leave the field out for every space that is not a user's")
+	}
+	return distinct("/spaces", ids, func(id string) error {
+		if _, there := o.spaces[id]; !there {
+			return notThere("space", id)
+		}
+		return nil
+	})
+}
+
+// replaced is the grant that a new one takes the place of, as a set of its id.
+func (o *orgState) replaced(r GrantRequest) (map[string]bool, error) {
+	if r.Replaces == "" {
+		return nil, nil
+	}
+	g := o.grants[r.Replaces]
+	switch {
+	case g == nil:
+		return nil, abi.AsError(notThere("grant in force", r.Replaces)).At("/replaces")
+	case g.Subject != r.Subject || g.Capability != r.Capability || g.Environment != r.Environment:
+		return nil, abi.Errorf(abi.CodeInvalidRequest, "it is for another subject, capability or environment").At("/replaces")
+	case g.Install != "":
+		return nil, abi.Errorf(abi.CodeConflict, "an install grant made it and ends it").At("/replaces").WithHint("change the install grant")
+	}
+	return map[string]bool{g.ID: true}, nil
 }
 
 // checkRight checks what all rights have in common.

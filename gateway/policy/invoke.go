@@ -7,9 +7,9 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/lifetime"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/lifetime"
 )
 
 // catalogueWait bounds how long a decision waits for the catalogue. After it the catalogue

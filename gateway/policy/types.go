@@ -127,16 +127,20 @@ type SpaceRequest struct {
 	Clearance  abi.Classification `json:"clearance,omitempty"`
 }
 
-// GrantRequest makes a grant.
+// GrantRequest makes a grant. Replaces, unless "", names a grant in force for the same subject,
+// capability and environment: it ends in the same change.
 type GrantRequest struct {
 	Org         string             `json:"org"`
 	Subject     abi.Subject        `json:"subject"`
 	Capability  abi.CapabilityRef  `json:"capability"`
 	Environment abi.EnvironmentRef `json:"environment"`
 	Globs       []string           `json:"globs,omitempty"`
+	URLs        []string           `json:"urls,omitempty"`
+	Spaces      []string           `json:"spaces,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
 	Rate        *grant.Rate        `json:"rate,omitempty"`
 	Approval    bool               `json:"approval,omitempty"` // a person has to approve every use
+	Replaces    string             `json:"replaces,omitempty"`
 	Obligations []grant.Obligation `json:"obligations,omitempty"`
 }
 

@@ -64,6 +64,7 @@ type Suggestion struct {
 	Capability  string `json:"capability,omitempty"`
 	Environment string `json:"environment,omitempty"`
 	Subject     string `json:"subject,omitempty"`
+	Space       string `json:"space,omitempty"` // for a grant that has to name it: a user's
 	Detail      string `json:"detail,omitempty"`
 }
 

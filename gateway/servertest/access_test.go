@@ -83,7 +83,7 @@ const denialSchema = `{
 			"properties": {"code": {"pattern": "^[A-Z][A-Z_]+$"}, "detail": {"type": "string"}}}},
 		"suggestions": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["kind"],
 			"properties": {"kind": {"enum": ["request-grant", "request-install", "switch-environment", "use-another-capability", "use-less-sensitive-data", "correct-input"]},
-				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "detail": {"type": "string"}}}}
+				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "space": {"type": "string"}, "detail": {"type": "string"}}}}
 	}
 }`
 

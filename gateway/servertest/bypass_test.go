@@ -105,6 +105,7 @@ var atTheGate = []attempt{
 	{name: "on-behalf", want: abi.CodeMissingGrant, as: "bot@project", grants: []string{"user:alice@project"}, right: regrant("agent:bot", "project", "on-behalf")},
 	{name: "labelled", as: "low@project", grants: []string{"user:alice@project"}, declared: "internal"},
 	{name: "over-labelled", want: abi.CodeClassificationCeiling, as: "low@project", grants: []string{"user:alice@project"}, declared: "confidential"},
+	{name: "personal", want: abi.CodeMissingGrant, as: "alices@project", grants: []string{"user:alice@project"}},
 	{name: "listed", as: "alice@strict"},
 	{name: "unlisted", want: abi.CodeNotInAllowList, as: "alice@strict", right: func(w *bypass) {
 		w.g.Control("PUT", "/v1/orgs/default/environments/strict", map[string]any{}, "If-Match",

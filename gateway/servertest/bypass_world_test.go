@@ -70,6 +70,8 @@ func newBypass(t *testing.T) *bypass {
 	w.open("alice@sandbox", "user:alice", "sandbox", nil)
 	w.open("alice@org", "user:alice", "org", nil)
 	w.open("alice@app", "user:alice", "app", nil)
+	g.Control("POST", "/v1/spaces", map[string]string{"id": "alices", "kind": "user"}).Want(201)
+	w.open("alices@project", "user:alice", "project", map[string]any{"space": "alices"})
 	w.open("alice@strict", "user:alice", "strict", nil)
 	w.open("low@project", "user:alice", "project", map[string]any{"clearance": "internal"})
 	w.open("bot@project", "agent:bot", "project", map[string]any{"user": "user:alice"})

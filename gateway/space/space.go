@@ -73,6 +73,7 @@ type Effective struct {
 	Kind       Kind
 	Production bool // the space or any around it
 	Dev        bool // the space and all around it
+	Personal   bool // a user's, or in one: nobody is let in by what is granted elsewhere (X70)
 	Floor      abi.Classification
 	Clearance  abi.Classification
 }
@@ -90,6 +91,7 @@ func Resolve(chain ...Space) Effective {
 	for _, s := range chain {
 		e.Production = e.Production || s.Production
 		e.Dev = e.Dev && s.Dev
+		e.Personal = e.Personal || s.Kind == User
 		e.Floor = abi.Join(e.Floor, s.Floor)
 		e.Clearance = abi.Meet(e.Clearance, s.Clearance)
 	}

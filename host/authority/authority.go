@@ -11,6 +11,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/egress"
+	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 // Spec is the content of an authority. Slices are not copied: whoever builds a Spec
@@ -38,7 +39,7 @@ type Spec struct {
 	Ceiling   abi.Classification // above it a read is refused and looks like absence
 	Clearance abi.Classification // of the answer: the session's
 
-	Globs     []string           // resources this grant names; empty: every resource of the session's own workspace and keys
+	Resources glob.Sets          // what the grants used name, the parent's included; none: every resource of the session's own workspace and keys
 	Endpoints []*egress.Endpoint // what the install grant kept
 	Egress    []*egress.List     // obligations of the grants used: a URL that one of them does not admit is refused
 	Secrets   []string

@@ -393,7 +393,7 @@ func TestReceiptIsBounded(t *testing.T) {
 		r.call("kv_get", strings.Repeat("k", 500))
 	}
 	o := r.conclude()
-	if len(o.Receipt.Lines) != boundary.MaxLines || o.Receipt.Unlisted["kv_get"] != 100 || o.Receipt.HostCalls != calls {
+	if len(o.Receipt.Lines) != boundary.MaxLines || o.Receipt.Unlisted.Of("kv_get") != 100 || o.Receipt.HostCalls != calls {
 		t.Errorf("%d lines, %v, %d calls", len(o.Receipt.Lines), o.Receipt.Unlisted, o.Receipt.HostCalls)
 	}
 	if n := len(o.Receipt.Lines[0].Target); n > 260 {
@@ -407,7 +407,7 @@ func TestReceiptLine(t *testing.T) {
 	r.ok(r.call("file_read", "./notes//a.md", 0, 5))
 	r.ok(r.call("time_now"))
 	o := r.conclude()
-	if len(o.Receipt.Lines) != 1 || o.Receipt.Unlisted["time_now"] != 1 {
+	if len(o.Receipt.Lines) != 1 || o.Receipt.Unlisted.Of("time_now") != 1 {
 		t.Fatalf("%+v", o.Receipt)
 	}
 	l := o.Receipt.Lines[0]

@@ -27,7 +27,7 @@ type call struct {
 	words   [maxArguments]uint64   // the other arguments
 	request FetchRequest
 	line    Line
-	at      time.Time // when it began
+	at      time.Time // when it began, if that was asked; see when
 	before  int64     // objects withheld before this call
 	kibs    int64     // of what went in and came out that are paid
 }
@@ -67,9 +67,25 @@ func Deny(ctx context.Context, inv *Invocation, fn *abi.Function) int64 {
 func begin(inv *Invocation, fn *abi.Function) *call {
 	inv.used.calls++
 	c := &inv.call
-	*c = call{inv: inv, fn: fn, handler: handlerOf(fn), before: inv.withheld, at: inv.clock()}
-	c.line = Line{Call: inv.used.calls, Function: fn.Name, Start: c.at.Sub(inv.start)}
+	*c = call{inv: inv, fn: fn, handler: handlerOf(fn), before: inv.withheld}
+	c.line = Line{Call: inv.used.calls, Function: fn.Name}
+	if fn.Group != abi.GroupCall || inv.used.calls%looks == 1 || !inv.wall {
+		c.when()
+	}
 	return c
+}
+
+// looks is how many calls that touch nothing outside the invocation there are for one look at the
+// clock. They are as fast as a look is, each slice of the guest's fuel has a look of its own, and so
+// has everything that can take long.
+const looks = 16
+
+// when is when the call began, or a moment after.
+func (c *call) when() time.Time {
+	if c.at.IsZero() {
+		c.at = c.inv.clock()
+	}
+	return c.at
 }
 
 // steps is the order of the package comment.

@@ -59,12 +59,12 @@ func logLevel(c *call) *abi.Error {
 }
 
 func log(_ context.Context, c *call) (Result, error) {
-	c.inv.logs.add(c.line.Start, LogLevel(c.word(0)), "", c.bytes(0))
+	c.inv.logs.add(c.when().Sub(c.inv.start), LogLevel(c.word(0)), "", c.bytes(0))
 	return value(0), nil
 }
 
 func timeNow(_ context.Context, c *call) (Result, error) {
-	return value(c.inv.nowAt(c.at).UnixNano()), nil
+	return value(c.inv.nowAt(c.when()).UnixNano()), nil
 }
 
 // randomBudget settles the pointer first: a call that cannot succeed costs nothing.

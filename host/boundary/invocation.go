@@ -93,7 +93,7 @@ type Invocation struct {
 	copies   copies
 	piece    *[512]byte // of random bytes, on their way; nil until there are any
 	lines    []Line
-	unlisted [maxFunctions]int32 // by row of the table
+	unlisted Counts
 	run      runContext
 }
 

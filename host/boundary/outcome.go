@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 )
@@ -34,8 +35,9 @@ type GuestError struct {
 // is not released (S18), and all that leaves is held to the session's clearance.
 func (inv *Invocation) Conclude(ctx context.Context, failure *abi.Error, peakMemory int64) Outcome {
 	inv.Enter(PhaseEnded)
-	o := Outcome{Label: inv.label, Receipt: inv.receipt(peakMemory)}
-	o.Cause = inv.verdict(ctx, failure)
+	now := inv.clock()
+	o := Outcome{Label: inv.label, Receipt: inv.receipt(peakMemory, now)}
+	o.Cause = inv.verdict(ctx, failure, now)
 	if refusal := inv.Emit(inv.authority.Spec().Clearance); refusal != nil {
 		if o.Cause == nil {
 			o.Cause = refusal
@@ -54,11 +56,11 @@ func (inv *Invocation) Conclude(ctx context.Context, failure *abi.Error, peakMem
 }
 
 // verdict finds why the invocation failed, the strongest reason first, or nil.
-func (inv *Invocation) verdict(ctx context.Context, failure *abi.Error) *abi.Error {
+func (inv *Invocation) verdict(ctx context.Context, failure *abi.Error, now time.Time) *abi.Error {
 	if inv.over != nil && !inv.left {
 		return inv.over
 	}
-	if err := Ended(ctx); err != nil {
+	if err := inv.ended(ctx, now); err != nil {
 		return err
 	}
 	if err := inv.authority.Current(); err != nil {

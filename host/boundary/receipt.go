@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -22,9 +23,9 @@ type Receipt struct {
 	// Unlisted counts host calls without a line of their own: those that touch nothing
 	// outside the invocation and were not refused, and all past [MaxLines]. External
 	// effects are in the journal whether or not they have a line.
-	Unlisted map[string]int64 `json:"unlisted,omitempty"`
-	Logs     []LogRecord      `json:"logs,omitempty"`
-	Guest    *GuestError      `json:"guest,omitempty"` // what the capability said of its failure
+	Unlisted Counts      `json:"unlisted,omitzero"`
+	Logs     []LogRecord `json:"logs,omitempty"`
+	Guest    *GuestError `json:"guest,omitempty"` // what the capability said of its failure
 }
 
 // MaxLines bounds the lines of one receipt.
@@ -55,6 +56,7 @@ func (c *call) list() {
 	if inv.lines == nil {
 		inv.lines = make([]Line, 0, firstLines)
 	}
+	c.line.Start = c.when().Sub(inv.start)
 	c.line.Took = inv.clock().Sub(c.at)
 	inv.lines = append(inv.lines, c.line)
 }
@@ -64,21 +66,34 @@ const (
 	maxFunctions = 32 // of the table; a test holds it to that
 )
 
-// countedCalls is what list counted, by name.
-func (inv *Invocation) countedCalls() map[string]int64 {
-	var m map[string]int64
+// Counts are numbers of calls, by row of the table of host functions.
+type Counts [maxFunctions]int32
+
+// Of is the number of calls of a function, by name.
+func (c *Counts) Of(function string) int64 {
 	for i := range abi.Functions() {
-		if n := inv.unlisted[i]; n > 0 {
-			if m == nil {
-				m = make(map[string]int64)
-			}
-			m[abi.Functions()[i].Name] = int64(n)
+		if abi.Functions()[i].Name == function {
+			return int64(c[i])
 		}
 	}
-	return m
+	return 0
 }
 
-func (inv *Invocation) receipt(peakMemory int64) Receipt {
+// IsZero reports whether there were no calls.
+func (c Counts) IsZero() bool { return c == Counts{} }
+
+// MarshalJSON writes the numbers that are not 0, by name.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	named := make(map[string]int32)
+	for i := range abi.Functions() {
+		if c[i] != 0 {
+			named[abi.Functions()[i].Name] = c[i]
+		}
+	}
+	return json.Marshal(named)
+}
+
+func (inv *Invocation) receipt(peakMemory int64, now time.Time) Receipt {
 	return Receipt{
 		Label:        inv.label,
 		Intent:       inv.intent,
@@ -88,9 +103,9 @@ func (inv *Invocation) receipt(peakMemory int64) Receipt {
 		HTTPRequests: inv.used.requests,
 		Fuel:         inv.used.fuel,
 		PeakMemory:   peakMemory,
-		Took:         inv.clock().Sub(inv.start),
+		Took:         now.Sub(inv.start),
 		Lines:        inv.lines,
-		Unlisted:     inv.countedCalls(),
+		Unlisted:     inv.unlisted,
 		Logs:         inv.logs.records,
 		Guest:        inv.guest,
 	}

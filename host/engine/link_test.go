@@ -67,7 +67,7 @@ func TestLinkSetsAreTheTable(t *testing.T) {
 							t.Errorf("%s: linked: %s", name, got)
 						}
 					default: // input, time_now: what they answer is no errno
-						if len(o.Receipt.Lines) != 0 || o.Receipt.Unlisted[fn.Name] != 1 {
+						if len(o.Receipt.Lines) != 0 || o.Receipt.Unlisted.Of(fn.Name) != 1 {
 							t.Errorf("%s: %+v", name, o.Receipt)
 						}
 					}

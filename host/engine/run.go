@@ -50,8 +50,8 @@ func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation
 	if err := inv.Authority().Current(); err != nil {
 		return nil, err
 	}
-	if err := boundary.Ended(ctx); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, boundary.Ended(ctx)
 	}
 	if !image.Provides(spec.Export) {
 		return nil, abi.Errorf(abi.CodeExportMissing, "the module exports no capability %s", abi.Quote(spec.Export))

@@ -17,6 +17,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/files"
+	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -185,7 +186,7 @@ func start(c abi.Classification) func(*authority.Spec) {
 }
 
 func globs(g ...string) func(*authority.Spec) {
-	return func(s *authority.Spec) { s.Globs = g }
+	return func(s *authority.Spec) { s.Resources = glob.Sets{glob.NewSet(g)} }
 }
 
 func limit(name string, v int64) func(*authority.Spec) {

@@ -22,7 +22,7 @@ type call struct {
 	spec  *authority.Spec
 	svc   *Service
 	w     *workspace
-	grant *glob.Set
+	grant glob.Sets
 	shown [abi.Regulated + 1]bool // labels the invocation was raised to in this call
 	roots []*os.Root              // opened on the way, closed at the end
 }
@@ -52,7 +52,7 @@ func (s *Service) enter(ctx context.Context, sc boundary.Scope, a access) (*call
 		release()
 		return nil, nil, contextError(ctx)
 	}
-	c := &call{ctx: ctx, s: sc, spec: spec, svc: s, w: w, grant: glob.NewSet(spec.Globs)}
+	c := &call{ctx: ctx, s: sc, spec: spec, svc: s, w: w, grant: spec.Resources}
 	return c, func() {
 		for _, r := range c.roots {
 			r.Close()

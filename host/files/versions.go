@@ -6,7 +6,6 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
-	"github.com/ecotone-dev/ecotone/host/files/glob"
 )
 
 // Versions looks at a workspace's files on nobody's behalf, to see later whether they are the same: of each
@@ -48,7 +47,7 @@ func (s *Service) Versions(ctx context.Context, workspace string, ceiling abi.Cl
 
 // version is that of one file, or "".
 func (s *Service) version(ctx context.Context, w *workspace, look *onlooker, p string) (string, error) {
-	c := &call{ctx: ctx, s: boundary.Scope{Flow: look}, spec: &authority.Spec{Ceiling: look.ceiling}, svc: s, w: w, grant: glob.NewSet(nil)}
+	c := &call{ctx: ctx, s: boundary.Scope{Flow: look}, spec: &authority.Spec{Ceiling: look.ceiling}, svc: s, w: w}
 	defer func() {
 		for _, r := range c.roots {
 			r.Close()

@@ -118,6 +118,7 @@ type Image struct {
 	file  int
 	size  uint64
 	bytes []byte       // a read-only mapping of the whole file
+	blank []bool       // of a small image: the pages that are zero
 	users atomic.Int64 // regions mapped over it, and its maker until Close
 }
 
@@ -169,7 +170,24 @@ func (i *Image) fill(content []byte) error {
 		return fmt.Errorf("memory: map the image: %w", err)
 	}
 	i.bytes = mapped
+	if len(content) <= compared {
+		for at := uint64(0); at < i.size; at += systemPage {
+			i.blank = append(i.blank, bytes.Equal(content[at:at+systemPage], zeroPage))
+		}
+	}
 	return nil
+}
+
+// zeroPage is what the blank pages of all images are compared with: it stays near the processor,
+// which they would not.
+var zeroPage = make([]byte, systemPage)
+
+// page is the content of a page of a small image.
+func (i *Image) page(at uint64) []byte {
+	if i.blank[at/systemPage] {
+		return zeroPage
+	}
+	return i.bytes[at : at+systemPage]
 }
 
 // Close gives up the maker's hold. The image goes with the last region mapped over it.
@@ -253,9 +271,9 @@ func (r *Region) Restore() (uint64, error) {
 
 // compareBack copies what differs. All pages may be private from then on.
 func (r *Region) compareBack() (written uint64) {
-	memory, image := r.bytes(), r.image.bytes
+	memory := r.bytes()
 	for at := uint64(0); at < r.size; at += systemPage {
-		page, was := memory[at:at+systemPage], image[at:at+systemPage]
+		page, was := memory[at:at+systemPage], r.image.page(at)
 		if !bytes.Equal(page, was) {
 			copy(page, was)
 			written += systemPage

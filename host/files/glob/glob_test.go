@@ -150,6 +150,28 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// S4: several sets name what each of them names; none is no restriction, and one that is missing names
+// nothing.
+func TestSets(t *testing.T) {
+	a, b := NewSet([]string{"reports/**", "a"}), NewSet([]string{"*/x", "a"})
+	for name, want := range map[string]bool{"reports/x": true, "a": true, "reports/y": false, "other/x": false} {
+		if got := (Sets{a, b}).Match(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if both := (Sets{a, b}); !both.Above("reports") || both.Above("other") || !both.Any() {
+		t.Error("above")
+	}
+	if all := Sets(nil); !all.Match("x") || !all.Above("x") || !all.Any() {
+		t.Error("without any set it is everything")
+	}
+	for _, none := range []Sets{{nil}, {a, nil}, {a, {}}} {
+		if none.Match("a") || none.Above("") || none.Any() {
+			t.Error("it names something")
+		}
+	}
+}
+
 // S10
 func TestAlternativesAreNotABomb(t *testing.T) {
 	p, err := Compile(strings.Repeat("{a,aa}", 42))
