@@ -122,8 +122,8 @@ func init() {
 
 		{method: http.MethodGet, path: "/v1/approvals", op: policy.OpReadApprovals, query: append([]string{"state"}, paging...), summary: "List what waits, or waited, for a person's word", handle: (*Server).listApprovals},
 		{method: http.MethodGet, path: "/v1/approvals/{id}", op: policy.OpReadApprovals, summary: "Show all that an approval is bound to, with the input", handle: (*Server).getApproval},
-		{method: http.MethodPost, path: "/v1/approvals/{id}/approve", op: policy.OpApprovalApprove, body: bodyJSON, summary: "Approve it; an invocation is run, once", handle: (*Server).approve},
-		{method: http.MethodPost, path: "/v1/approvals/{id}/reject", op: policy.OpApprovalReject, body: bodyJSON, summary: "Reject it for good", handle: (*Server).reject},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/approve", op: policy.OpApprovalApprove, body: bodyJSON, changes: true, summary: "Approve it; an invocation is run, once", handle: (*Server).approve},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/reject", op: policy.OpApprovalReject, body: bodyJSON, changes: true, summary: "Reject it for good", handle: (*Server).reject},
 		{method: http.MethodGet, path: "/v1/approve-grants", op: policy.OpRead, query: paging, summary: "List grants to approve", handle: (*Server).listApproveGrants},
 		{method: http.MethodPost, path: "/v1/approve-grants", op: policy.OpApproveGrant, body: bodyJSON, summary: "Let an approver decide about a capability", handle: (*Server).createApproveGrant},
 		{method: http.MethodDelete, path: "/v1/approve-grants/{id}", op: policy.OpApproveRevoke, summary: "Revoke a grant to approve", handle: (*Server).revokeApproveGrant},
