@@ -77,6 +77,7 @@ const (
 	CodeBuiltInImmutable    Code = "BUILTIN_IMMUTABLE"
 	CodeCeilingLoosened     Code = "CEILING_LOOSENED"
 	CodeEnvironmentUnusable Code = "ENVIRONMENT_UNAVAILABLE"
+	CodeRequestNotGranted   Code = "ENVIRONMENT_REQUEST_NOT_GRANTED"
 	CodeMarkerReserved      Code = "ENVIRONMENT_MARKER_RESERVED"
 	CodeEnvironmentInUse    Code = "ENVIRONMENT_IN_USE"
 )
@@ -210,7 +211,7 @@ var codeTable = []CodeInfo{
 	{CodeAlreadyExists, KindAlreadyExists, 409, EEXIST, "Something with this name is there already."},
 	{CodeConflict, KindConflict, 409, ECONFLICT, "The state the request assumes is not the state there is."},
 	{CodePreconditionNeeded, KindInvalidArgument, 428, 0, "This change needs an If-Match header."},
-	{CodePreconditionFailed, KindVersionMismatch, 412, 0, "The object changed since the version named by If-Match."},
+	{CodePreconditionFailed, KindVersionMismatch, 412, 0, "What is to be changed is not as the request says: another version, there already, or with other permissions."},
 	{CodeIdempotencyUnbuilt, KindInvalidArgument, 400, 0, "Idempotency-Key is not supported yet and is refused rather than ignored."},
 	{CodeQuotaExceeded, KindResourceExhausted, 429, EQUOTA, "A count limit of the organisation is used up."},
 	{CodeRateExceeded, KindResourceExhausted, 429, EQUOTA, "A rate limit of the subject, of its client or of a grant is used up for now."},
@@ -225,6 +226,7 @@ var codeTable = []CodeInfo{
 	{CodeBuiltInImmutable, KindPermissionDenied, 403, 0, "Slug, reach and family of a built-in environment cannot be changed."},
 	{CodeCeilingLoosened, KindInvalidArgument, 422, 0, "A ceiling may be tightened, never loosened."},
 	{CodeEnvironmentUnusable, KindPermissionDenied, 403, 0, "The environment is not available on this server or to this space."},
+	{CodeRequestNotGranted, KindPermissionDenied, 403, 0, "No environment grant lets the principal ask for this environment and space."},
 	{CodeMarkerReserved, KindInvalidArgument, 422, 0, "What marks an environment as the server's own is the server's to set."},
 	{CodeEnvironmentInUse, KindConflict, 409, 0, "Sessions are open in the environment."},
 

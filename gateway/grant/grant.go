@@ -88,11 +88,13 @@ func CompileURLs(patterns []string) (*egress.List, error) {
 
 // HoldsIn reports whether the grant holds in a space. personal says that it is a user's, or lies in one:
 // that is no space of everybody's, and only a grant that names it holds there.
-func (g *Grant) HoldsIn(space string, personal bool) bool {
-	if len(g.Spaces) == 0 {
+func (g *Grant) HoldsIn(space string, personal bool) bool { return holdsIn(g.Spaces, space, personal) }
+
+func holdsIn(spaces []string, space string, personal bool) bool {
+	if len(spaces) == 0 {
 		return !personal
 	}
-	return slices.Contains(g.Spaces, space)
+	return slices.Contains(spaces, space)
 }
 
 // Asks is what the grant asks for besides the right it gives. Nothing, before it was compiled.
@@ -128,9 +130,15 @@ type EnvironmentGrant struct {
 	Principal   string             `json:"principal"`
 	Subject     abi.Subject        `json:"subject"`
 	Environment abi.EnvironmentRef `json:"environment"`
+	Spaces      []string           `json:"spaces,omitempty"` // as those of a [Grant] (X30)
 	Expires     *time.Time         `json:"expires,omitempty"`
 	CreatedBy   string             `json:"createdBy"`
 	CreatedAt   time.Time          `json:"createdAt"`
+}
+
+// HoldsIn reports whether the grant holds in a space: see [Grant.HoldsIn].
+func (g *EnvironmentGrant) HoldsIn(space string, personal bool) bool {
+	return holdsIn(g.Spaces, space, personal)
 }
 
 // AnyCapability, in an approve grant, covers every request.

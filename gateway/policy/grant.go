@@ -240,10 +240,10 @@ func (s *Service) Grants(ctx context.Context, p session.Principal, org string, s
 }
 
 // CreateEnvironmentGrant lets a principal that may otherwise open no session open them for one
-// subject in one environment (X36).
+// subject in one environment (X36), in the spaces it names or in each that is not a user's.
 func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principal, r EnvironmentGrantRequest) (grant.EnvironmentGrant, error) {
 	var out grant.EnvironmentGrant
-	in := intent{by: p, op: OpEnvGrant, org: r.Org, fields: []string{"principal", "subject", "environment", "expires"}}
+	in := intent{by: p, op: OpEnvGrant, org: r.Org, fields: []string{"principal", "subject", "environment", "spaces", "expires"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o := st.orgs[r.Org]
 		if o == nil {
@@ -255,9 +255,12 @@ func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principa
 		if err := s.checkRight(st, o, r.Subject, r.Environment, r.Expires); err != nil {
 			return nil, err
 		}
+		if err := o.checkSpaces(r.Spaces); err != nil {
+			return nil, err
+		}
 		now := s.clock().UTC()
 		out = grant.EnvironmentGrant{
-			ID: session.NewID(now), Org: r.Org, Principal: r.Principal, Subject: r.Subject, Environment: r.Environment,
+			ID: session.NewID(now), Org: r.Org, Principal: r.Principal, Subject: r.Subject, Environment: r.Environment, Spaces: r.Spaces,
 			Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
 		}
 		return &change{records: []any{out}, org: r.Org, target: out.ID}, nil

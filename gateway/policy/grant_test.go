@@ -359,7 +359,7 @@ func TestOverride(t *testing.T) {
 		return second(s.PutOverride(t.Context(), s.op, OverrideRequest{Org: DefaultOrg, Environment: env("project"), MaxData: c}, e))
 	}
 	code(t, put(abi.Public, Unstated), abi.CodePreconditionNeeded)
-	code(t, put(abi.Public, Absent), abi.CodeAlreadyExists)
+	code(t, put(abi.Public, Absent), abi.CodePreconditionFailed)
 	code(t, put(abi.Public, 7), abi.CodePreconditionFailed)
 	code(t, put(0, Expect(o.Revision)), abi.CodeInvalidRequest) // X17
 	must(t, put(abi.Public, Expect(o.Revision)))

@@ -352,7 +352,7 @@ func (e Expect) check(have uint64) error {
 	case e == Unstated:
 		return nil
 	case e == Absent && have != 0:
-		return abi.Errorf(abi.CodeAlreadyExists, "it is there already")
+		return abi.Errorf(abi.CodePreconditionFailed, "it is there already, at revision %d", have)
 	case uint64(e) != have:
 		return abi.Errorf(abi.CodePreconditionFailed, "it changed: the revision is %d", have)
 	}

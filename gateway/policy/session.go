@@ -104,20 +104,25 @@ func (s *Service) newSession(st *state, p session.Principal, org string, r Sessi
 	return sess, nil
 }
 
-// mayOpen is the role, or an environment grant for exactly this principal, subject and
-// environment. latest is when the last such grant ends, nil when nothing limits the session.
+// mayOpen is the role, or an environment grant for exactly this principal, subject, environment and
+// space. latest is when the last such grant ends, nil when nothing limits the session. What a principal
+// of the organisation asked for by name, and no grant lets it ask for, is
+// ENVIRONMENT_REQUEST_NOT_GRANTED, whether it is there or not (X30).
 func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (latest *time.Time, refused error) {
 	refused = Allowed(p, OpSessionOpen, r.Org)
 	o := st.orgs[r.Org]
 	if refused == nil || o == nil || p.Org != r.Org {
 		return nil, refused
 	}
+	at := or(r.Space, RootSpace)
+	in := space.Resolve(o.chain(at)...)
 	env := r.Environment
 	if env == "" {
-		env = o.spaces[or(r.Space, RootSpace)].Kind.Environment()
+		env = in.Kind.Environment()
 	}
 	for id, g := range o.environments {
-		if _, revoked := o.revoked[id]; revoked || g.Principal != p.ID || g.Subject != r.Subject || g.Environment != env || !grant.Active(g.Expires, now) {
+		if _, revoked := o.revoked[id]; revoked || g.Principal != p.ID || g.Subject != r.Subject || g.Environment != env ||
+			!grant.Active(g.Expires, now) || !g.HoldsIn(at, in.Personal) {
 			continue
 		}
 		if g.Expires == nil {
@@ -126,6 +131,9 @@ func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (
 		if latest == nil || g.Expires.After(*latest) {
 			latest, refused = g.Expires, nil
 		}
+	}
+	if refused != nil && (r.Environment != "" || r.Space != "") {
+		refused = abi.Errorf(abi.CodeRequestNotGranted, "no environment grant lets this principal ask for that")
 	}
 	return latest, refused
 }

@@ -36,8 +36,8 @@ func TestTokensDoNotMix(t *testing.T) {
 	code(t, err, abi.CodeForbidden)
 }
 
-// X36, S19: an environment grant opens one principal's sessions for one subject in one
-// environment.
+// X30, X36, S19: an environment grant opens one principal's sessions for one subject in one
+// environment; what was asked for by name and is not granted has its own code.
 func TestEnvironmentGrant(t *testing.T) {
 	s := start(t, false)
 	_, text, err := s.IssueToken(t.Context(), s.op, TokenRequest{Org: DefaultOrg, Principal: "ann", Role: session.Author})
@@ -48,19 +48,19 @@ func TestEnvironmentGrant(t *testing.T) {
 		_, _, err := s.OpenSession(t.Context(), ann, SessionRequest{Org: DefaultOrg, Subject: subject, Environment: e})
 		return err
 	}
-	code(t, open(ada, env("sandbox")), abi.CodeForbidden)
+	code(t, open(ada, env("sandbox")), abi.CodeRequestNotGranted)
 	until := noon.Add(time.Hour)
 	g, err := s.CreateEnvironmentGrant(t.Context(), s.op, EnvironmentGrantRequest{Org: DefaultOrg, Principal: "ann", Subject: ada, Environment: env("sandbox"), Expires: &until})
 	must(t, err)
 	must(t, open(ada, env("sandbox")))
-	code(t, open(ada, env("org")), abi.CodeForbidden)
+	code(t, open(ada, env("org")), abi.CodeRequestNotGranted)
 	code(t, open(ada, ""), abi.CodeForbidden) // the space's default is org
-	code(t, open("user:eve", env("sandbox")), abi.CodeForbidden)
+	code(t, open("user:eve", env("sandbox")), abi.CodeRequestNotGranted)
 	s.now = until
-	code(t, open(ada, env("sandbox")), abi.CodeForbidden)
+	code(t, open(ada, env("sandbox")), abi.CodeRequestNotGranted)
 	s.now = noon
 	must(t, second(s.RevokeEnvironmentGrant(t.Context(), s.op, DefaultOrg, g.ID)))
-	code(t, open(ada, env("sandbox")), abi.CodeForbidden)
+	code(t, open(ada, env("sandbox")), abi.CodeRequestNotGranted)
 }
 
 // X31: a session that names no environment gets its space's.

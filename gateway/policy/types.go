@@ -70,7 +70,8 @@ type Expect int64
 const (
 	// Unstated is no If-Match: fine for what is not there yet, PRECONDITION_REQUIRED otherwise.
 	Unstated Expect = -1
-	// Absent is If-None-Match: *, and refuses what is there already.
+	// Absent is If-None-Match: *, which what is there already does not satisfy: PRECONDITION_FAILED
+	// (RFC 9110, 13.1.2).
 	Absent Expect = 0
 )
 
@@ -156,6 +157,7 @@ type EnvironmentGrantRequest struct {
 	Principal   string             `json:"principal"`
 	Subject     abi.Subject        `json:"subject"`
 	Environment abi.EnvironmentRef `json:"environment"`
+	Spaces      []string           `json:"spaces,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
 }
 

@@ -41,18 +41,18 @@ func TestWhoOpensSessions(t *testing.T) {
 	_, auditor := token(g, "auditor", "auditor")
 	for _, in := range []any{agent, inOrg} {
 		g.Do("POST", g.Admin+"/v1/sessions", s.Token, in).Refused(abi.CodeForbidden)
-		g.Do("POST", g.Admin+"/v1/sessions", author, in).Refused(abi.CodeForbidden)
+		g.Do("POST", g.Admin+"/v1/sessions", author, in).Refused(abi.CodeRequestNotGranted)
 		g.Do("POST", g.Admin+"/v1/sessions", "", in).Refused(abi.CodeUnauthenticated)
 	}
 	var made struct{ ID string }
 	g.Control("POST", "/v1/environment-grants", map[string]string{"principal": "author", "subject": "agent:bot", "environment": "environment:project"}).Want(201).JSON(&made)
 	g.Do("POST", g.Admin+"/v1/sessions", author, agent).Want(201)
-	g.Do("POST", g.Admin+"/v1/sessions", author, inOrg).Refused(abi.CodeForbidden)
-	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "user:alice", "environment": "environment:project"}).Refused(abi.CodeForbidden)
+	g.Do("POST", g.Admin+"/v1/sessions", author, inOrg).Refused(abi.CodeRequestNotGranted)
+	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "user:alice", "environment": "environment:project"}).Refused(abi.CodeRequestNotGranted)
 	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "agent:bot", "user": "user:alice"}).Refused(abi.CodeForbidden) // the default space is the organisation's
-	g.Do("POST", g.Admin+"/v1/sessions", auditor, agent).Refused(abi.CodeForbidden)
+	g.Do("POST", g.Admin+"/v1/sessions", auditor, agent).Refused(abi.CodeRequestNotGranted)
 	g.Control("DELETE", "/v1/environment-grants/"+made.ID, nil).Want(200)
-	g.Do("POST", g.Admin+"/v1/sessions", author, agent).Refused(abi.CodeForbidden)
+	g.Do("POST", g.Admin+"/v1/sessions", author, agent).Refused(abi.CodeRequestNotGranted)
 }
 
 // S19: every listener answers to its own name only, and to no page of another origin.
