@@ -212,32 +212,12 @@ func appendDecided(b []byte, d *Decided) ([]byte, bool) {
 		}
 		o.b = append(o.b, ']')
 	}
-	if len(d.Suggestions) > 0 {
-		o.name(`"suggestions":`)
-		o.b = append(o.b, '[')
-		for i := range d.Suggestions {
-			o.next(i)
-			o.str(`"kind":`, d.Suggestions[i].Kind)
-			o.strIf(`"detail":`, d.Suggestions[i].Detail)
-			o.b = append(o.b, '}')
-		}
-		o.b = append(o.b, ']')
-	}
+	o.suggestions(d.Suggestions)
 	o.strIf(`"biome":`, d.Biome)
 	o.strIf(`"digest":`, d.Digest)
 	o.name(`"policyGeneration":`)
 	o.b = strconv.AppendUint(o.b, d.Generation, 10)
-	if len(d.Grants) > 0 {
-		o.name(`"grants":`)
-		o.b = append(o.b, '[')
-		for i, g := range d.Grants {
-			if i > 0 {
-				o.b = append(o.b, ',')
-			}
-			o.text(g)
-		}
-		o.b = append(o.b, ']')
-	}
+	o.strs(`"grants":`, d.Grants)
 	o.strIf(`"reachCheck":`, d.ReachCheck)
 	if d.Reach != 0 {
 		o.plain = o.plain && d.Reach.Valid()
@@ -290,6 +270,7 @@ func appendEnded(b []byte, e *Ended) ([]byte, bool) {
 		}
 		o.b = append(o.b, ']')
 	}
+	o.suggestions(e.Suggestions)
 	o.intIf(`"linesOmitted":`, int64(e.LinesOmitted))
 	if len(e.Unknown) > 0 {
 		o.name(`"unknownEffects":`)

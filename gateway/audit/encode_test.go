@@ -27,6 +27,19 @@ func labels() *rapid.Generator[abi.Classification] {
 	return rapid.Map(rapid.IntRange(0, 6), func(i int) abi.Classification { return abi.Classification(i) })
 }
 
+func suggestions() *rapid.Generator[Suggestion] {
+	return rapid.Custom(func(t *rapid.T) Suggestion {
+		word := words()
+		return Suggestion{
+			Kind: word.Draw(t, "kind"), Subject: word.Draw(t, "subject"), Capability: word.Draw(t, "capability"), Environment: word.Draw(t, "environment"),
+			Space: word.Draw(t, "space"), Grant: word.Draw(t, "grant"), Biome: word.Draw(t, "biome"), Call: word.Draw(t, "call"),
+			Endpoint: word.Draw(t, "endpoint"), Secret: word.Draw(t, "secret"), URL: word.Draw(t, "url"),
+			Globs: rapid.SliceOfN(word, 0, 3).Draw(t, "globs"), Classification: labels().Draw(t, "classification"),
+			Seconds: rapid.Int64().Draw(t, "seconds"), Detail: word.Draw(t, "detail"),
+		}
+	})
+}
+
 func codes() *rapid.Generator[abi.Code] {
 	return rapid.SampledFrom([]abi.Code{"", abi.CodeMissingGrant, abi.CodeGuestTrap})
 }
@@ -85,7 +98,7 @@ func TestEncodersAreJSON(t *testing.T) {
 			d.Checks = append(d.Checks, Check{word.Draw(rt, "check"), "pass", codes().Draw(rt, "check code"), word.Draw(rt, "detail")})
 		}
 		for range rapid.IntRange(0, 2).Draw(rt, "suggestions") {
-			d.Suggestions = append(d.Suggestions, Suggestion{word.Draw(rt, "suggestion"), word.Draw(rt, "detail")})
+			d.Suggestions = append(d.Suggestions, suggestions().Draw(rt, "suggestion"))
 		}
 		if d.check() == nil {
 			got, plain := appendDecided(nil, &d)
@@ -106,6 +119,9 @@ func TestEncodersAreJSON(t *testing.T) {
 				Line: rapid.Int().Draw(rt, "line"), Function: word.Draw(rt, "function"), Target: word.Draw(rt, "target"), Code: codes().Draw(rt, "line code"),
 				BytesIn: rapid.Int64Range(0, 2).Draw(rt, "in"), BytesOut: rapid.Int64Range(0, 2).Draw(rt, "out"), Label: labels().Draw(rt, "line label"),
 			})
+		}
+		for range rapid.SampledFrom([]int{0, 1, 2, maxList + 1}).Draw(rt, "end suggestions") {
+			e.Suggestions = append(e.Suggestions, suggestions().Draw(rt, "suggestion"))
 		}
 		if rapid.IntRange(0, 3).Draw(rt, "cancelled") == 0 {
 			e.Cancel = &Cancel{Requested: time.UnixMilli(rapid.Int64Range(0, 1<<40).Draw(rt, "when")).UTC()}

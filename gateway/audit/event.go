@@ -129,12 +129,6 @@ type Check struct {
 	Detail  string   `json:"detail,omitempty"`
 }
 
-// Suggestion is something that would change the decision (X46).
-type Suggestion struct {
-	Kind   string `json:"kind"` // request-grant, switch-environment …
-	Detail string `json:"detail,omitempty"`
-}
-
 // Decided is the gate's decision.
 type Decided struct {
 	Envelope
@@ -235,6 +229,7 @@ type Ended struct {
 	LogBytes     int64              `json:"logBytes,omitempty"`
 	Generation   uint64             `json:"policyGeneration,omitempty"` // of the policy that was in force at the end; it still allowed an answer that was released
 	Lines        []Line             `json:"lines,omitempty"`
+	Suggestions  []Suggestion       `json:"suggestions,omitempty"` // what would have let refused host calls through
 	LinesOmitted int                `json:"linesOmitted,omitempty"`
 	// Unknown lists the receipt lines of effects that were announced and never closed.
 	Unknown []int `json:"unknownEffects,omitempty"`

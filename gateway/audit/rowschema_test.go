@@ -29,6 +29,10 @@ func TestRowSchema(t *testing.T) {
 		Outcome: OutcomeFailed, Code: abi.CodeGuestTrap, Label: abi.Secret, DurationMS: 1, Fuel: 2, PeakMemory: 3, HostCalls: 1,
 		LogBytes: 4, Generation: 7, Lines: []Line{{Line: 1, Function: "http_fetch", Target: "x", Code: abi.CodeUpstreamFailed, BytesIn: 1, BytesOut: 2, Label: abi.Secret}},
 		LinesOmitted: 1, Unknown: []int{2},
+		Suggestions: []Suggestion{{
+			Kind: "request-grant", Subject: "user:a", Capability: "a:b.c@1", Environment: "environment:project", Space: "s", Grant: "g", Biome: "b",
+			Call: "d:e.f@1", Endpoint: "e", Secret: "s", URL: "https://example.com/", Globs: []string{"**"}, Classification: abi.Secret, Seconds: 1, Detail: "d",
+		}},
 	})
 	mustAppend(t, l, "acme", denied, decision(VerdictDeny))
 	mustAppend(t, l, "acme", running, decision(VerdictAllow))

@@ -112,7 +112,7 @@ func (d Decided) settle() (Body, error) {
 		d.User = &u
 	}
 	d.Checks = list(d.Checks, func(c *Check) { texts(&c.Name, &c.Verdict, &c.Detail) })
-	d.Suggestions = list(d.Suggestions, func(s *Suggestion) { texts(&s.Kind, &s.Detail) })
+	d.Suggestions = settleSuggestions(d.Suggestions)
 	d.Grants = list(d.Grants, func(s *string) { texts(s) })
 	return d, nil
 }
@@ -160,6 +160,7 @@ func (e Ended) settle() (Body, error) {
 	for i := range e.Lines {
 		texts(&e.Lines[i].Function, &e.Lines[i].Target)
 	}
+	e.Suggestions = settleSuggestions(e.Suggestions)
 	return e, nil
 }
 

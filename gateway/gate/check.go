@@ -45,7 +45,7 @@ var checks = [NumChecks]Check{
 	CheckLifecycle:      {"lifecycle", abi.CodeBiomeDisabled, "use-another-capability", judgeLifecycle},
 	CheckInstall:        {"install", abi.CodeMissingGrant, "request-install", judgeInstall},
 	CheckCalls:          {"calls", abi.CodeMissingGrant, "request-install", judgeCalls},
-	CheckAdmitted:       {"environment-admitted", abi.CodeEnvironmentNotGranted, "switch-environment", judgeAdmitted},
+	CheckAdmitted:       {"environment-admitted", abi.CodeEnvironmentNotGranted, "request-install", judgeAdmitted},
 	CheckCallerGrant:    {"caller-grant", abi.CodeMissingGrant, "request-grant", judgeCallerGrant},
 	CheckGrant:          {"grant", abi.CodeMissingGrant, "request-grant", judgeGrant},
 	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", judgeUserGrant},

@@ -40,7 +40,9 @@ func (ch children) InvokeChild(ctx context.Context, s boundary.Scope, ref abi.Ca
 		if err := c.recordDecision(ctx, denial, true); err != nil {
 			return boundary.Result{}, err
 		}
-		return c.childFailed(c.denial(denial), 0), nil
+		d := c.denial(denial)
+		parent.told = append(parent.told, d.Suggestions...)
+		return c.childFailed(d, 0), nil
 	}
 	return ch.run(ctx, c, s)
 }
@@ -65,6 +67,9 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	withheld := out.err != nil && out.err.Code == abi.CodeClassificationFlow
 	if !withheld && s.Flow.Observe(out.label) != nil {
 		withheld = true
+	}
+	if !withheld {
+		c.parent.told = append(c.parent.told, c.told...)
 	}
 	switch {
 	case withheld:

@@ -14,6 +14,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 )
@@ -33,6 +34,8 @@ type running struct {
 
 	requested    atomic.Int64 // when its caller asked for its end; Unix milliseconds, 0: never
 	acknowledged atomic.Int64 // when its goroutine saw that, likewise
+
+	told []problem.Suggestion // for its children; only its own goroutine has it
 }
 
 // stop asks the invocation to end: a flag its authority reads at the next host call and the next

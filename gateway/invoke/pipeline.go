@@ -117,11 +117,12 @@ type attempt struct {
 	snapshot *gate.Snapshot
 	facts    *gate.Facts
 	decision gate.Decision
-	live     *running           // nil until it is allowed
-	schemas  schema.Pair        // of the capability, once the input is judged
-	asks     bool               // it only asks: nothing is run and nothing used up
-	wait     time.Duration      // until the limiter would let it pass
-	approved *approval.Standing // what it is run by, when it waited for a person
+	live     *running             // nil until it is allowed
+	schemas  schema.Pair          // of the capability, once the input is judged
+	asks     bool                 // it only asks: nothing is run and nothing used up
+	wait     time.Duration        // until the limiter would let it pass
+	told     []problem.Suggestion // for the host calls that were refused, once it has ended
+	approved *approval.Standing   // what it is run by, when it waited for a person
 }
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.

@@ -1,9 +1,7 @@
 package invoke
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -54,7 +52,7 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 	if denial != nil {
 		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
 		for _, s := range c.suggestions() {
-			d.Suggestions = append(d.Suggestions, audit.Suggestion{Kind: s.Kind, Detail: s.Detail})
+			d.Suggestions = append(d.Suggestions, audit.Suggestion(s))
 		}
 	}
 	return c.append(ctx, d, wait)
@@ -126,6 +124,8 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 			Line: int(l.Call), Function: l.Function, Target: l.Target, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
 		})
 	}
+	c.told = c.suggestLines(r)
+	ended.Suggestions = recorded(c.told)
 	err := c.append(ctx, ended, c.parent == nil)
 	if cap(ended.Lines) > keptLines {
 		ended.Lines = nil
@@ -179,49 +179,6 @@ func (c *attempt) denial(why *abi.Error) problem.Document {
 	return d
 }
 
-// suggestions says, for each failed check, what would help; done by someone who may, it makes
-// the same call pass that check.
-func (c *attempt) suggestions() []problem.Suggestion {
-	var out []problem.Suggestion
-	for _, r := range c.decision.Explain() {
-		if r.State != gate.Failed || r.Suggest == "" {
-			continue
-		}
-		subject := c.lacking(r.Check)
-		if slices.ContainsFunc(out, func(s problem.Suggestion) bool { return s.Kind == r.Suggest && s.Subject == subject }) {
-			continue
-		}
-		out = append(out, problem.Suggestion{
-			Kind: r.Suggest, Capability: string(cmp.Or(r.Instead, c.facts.Capability)), Environment: string(c.facts.Environment),
-			Subject: subject, Space: c.named(r.Suggest), Detail: "for the check " + r.Check,
-		})
-	}
-	return out
-}
-
-// named is the space that a grant has to name to be of use: one of a user's (X70).
-func (c *attempt) named(suggest string) string {
-	if o := c.snapshot.Orgs.At(c.facts.Org); suggest == requestGrant && o != nil && o.Spaces.At(c.facts.Space).Personal {
-		return c.facts.Space
-	}
-	return ""
-}
-
-var requestGrant = gate.Checks()[gate.CheckGrant].Suggest
-
-// lacking is whose right a failed check is about: the subject's, that of the user an agent acts
-// for, or that of the biome that calls.
-func (c *attempt) lacking(check string) string {
-	checks := gate.Checks()
-	switch {
-	case check == checks[gate.CheckUserGrant].Name:
-		return string(c.facts.User)
-	case check == checks[gate.CheckCallerGrant].Name && c.facts.Parent != nil:
-		return string(abi.SubjectBiome) + ":" + c.facts.Parent.Authority.Spec().Biome
-	}
-	return string(c.facts.Subject)
-}
-
 // failure is the problem document of a run that ended badly, as its receiver may see it.
 func (c *attempt) failure(r result) problem.Document {
 	if r.err.Code == abi.CodeClassificationFlow {
@@ -229,6 +186,7 @@ func (c *attempt) failure(r result) problem.Document {
 	}
 	d := problem.From(r.err, c.id)
 	d.Capability, d.Environment = string(c.facts.Capability), string(c.facts.Environment)
+	d.Suggestions = c.told
 	if r.guest != nil {
 		d.Guest = &problem.Guest{Code: r.guest.Code, Message: r.guest.Message}
 		d.Detail = "the capability answered with an error of its own"

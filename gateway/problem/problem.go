@@ -58,16 +58,6 @@ type Reason struct {
 	Detail string   `json:"detail,omitempty"`
 }
 
-// Suggestion is something that, done by someone who may, makes the same call succeed.
-type Suggestion struct {
-	Kind        string `json:"kind"` // request-grant, switch-environment …
-	Capability  string `json:"capability,omitempty"`
-	Environment string `json:"environment,omitempty"`
-	Subject     string `json:"subject,omitempty"`
-	Space       string `json:"space,omitempty"` // for a grant that has to name it: a user's
-	Detail      string `json:"detail,omitempty"`
-}
-
 // Guest is an error that a capability reported of itself.
 type Guest struct {
 	Code    string `json:"code"`

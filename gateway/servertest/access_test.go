@@ -82,8 +82,11 @@ const denialSchema = `{
 		"reasons": {"type": "array", "minItems": 1, "items": {"type": "object", "additionalProperties": false, "required": ["code"],
 			"properties": {"code": {"pattern": "^[A-Z][A-Z_]+$"}, "detail": {"type": "string"}}}},
 		"suggestions": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["kind"],
-			"properties": {"kind": {"enum": ["request-grant", "request-install", "switch-environment", "use-another-capability", "use-less-sensitive-data", "correct-input"]},
-				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "space": {"type": "string"}, "detail": {"type": "string"}}}}
+			"properties": {"kind": {"enum": ["request-grant", "request-install", "request-enable", "request-endpoint", "request-ceiling", "switch-environment", "open-session",
+					"use-successor", "use-another-capability", "use-less-sensitive-data", "correct-input", "wait", "await-approval"]},
+				"capability": {"type": "string"}, "environment": {"type": "string"}, "subject": {"type": "string"}, "space": {"type": "string"}, "grant": {"type": "string"},
+				"biome": {"type": "string"}, "call": {"type": "string"}, "endpoint": {"type": "string"}, "secret": {"type": "string"}, "url": {"type": "string"},
+				"globs": {"type": "array", "items": {"type": "string"}}, "classification": {"type": "string"}, "seconds": {"type": "integer"}, "detail": {"type": "string"}}}}
 	}
 }`
 

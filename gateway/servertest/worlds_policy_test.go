@@ -92,7 +92,7 @@ func (p *pair) world(t testing.TB, g *servertest.Gateway, secret *secretly, scri
 	t.Helper()
 	p.turn.Store(secret)
 	p.made++
-	space := fmt.Sprintf("world-%d", p.made)
+	space := fmt.Sprintf("world-%05d", p.made) // of one length
 	careful := space + "-careful"
 	g.Control("POST", "/v1/spaces", map[string]any{"id": space, "kind": "project", "parent": "default"}).Want(201)
 	g.Control("POST", "/v1/spaces", map[string]any{"id": careful, "kind": "project", "parent": space, "floor": "regulated"}).Want(201)

@@ -1,0 +1,158 @@
+package invoke
+
+import (
+	"slices"
+
+	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/audit"
+	"github.com/ecotone-dev/ecotone/gateway/gate"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/egress"
+	"github.com/ecotone-dev/ecotone/host/files/glob"
+)
+
+// maxSuggestions bounds what is suggested for the host calls of one invocation.
+const maxSuggestions = 16
+
+// suggestLines says what would have let the host calls through that were refused, of the invocation and, after
+// them, of the children whose own decision was against them. It is made of the receipt and of policy, and
+// goes where they go.
+func (c *attempt) suggestLines(r *boundary.Receipt) []problem.Suggestion {
+	var out []problem.Suggestion
+	add := func(s problem.Suggestion) {
+		if s.Kind != "" && len(out) < maxSuggestions && !slices.ContainsFunc(out, func(o problem.Suggestion) bool { return same(o, s) }) {
+			out = append(out, s)
+		}
+	}
+	for i := range r.Lines {
+		if l := &r.Lines[i]; l.Code != "" {
+			s := c.suggestLine(l.Function, l.Target, l.Code)
+			s.Detail = "for the call of " + l.Function
+			add(s)
+		}
+	}
+	for _, s := range c.live.told {
+		add(s)
+	}
+	return out
+}
+
+// suggestLine is what would have let one host call through; no kind means that nothing would. What is answered the
+// same whether something is absent or refused is suggested the same, too.
+func (c *attempt) suggestLine(function, target string, code abi.Code) problem.Suggestion {
+	install := problem.Suggestion{Kind: problem.RequestInstall, Biome: c.decision.Biome, Environment: string(c.facts.Environment)}
+	switch code {
+	case abi.CodeResourceNotInGlob:
+		return c.suggestGlob(target)
+	case abi.CodeEndpointRefused:
+		return c.suggestEndpoint(install, target)
+	case abi.CodeSecretDenied:
+		if function == "http_fetch" { // its target is where it goes, not the secret
+			return problem.Suggestion{}
+		}
+		install.Secret = target
+		return install
+	case abi.CodeMissingGrant:
+		if ref := abi.CapabilityRef(target); function == "capability_invoke" && !slices.Contains(c.calls(), ref) {
+			install.Call = target
+			return install
+		}
+	}
+	return problem.Suggestion{}
+}
+
+// calls are what the install grant lets the biome call.
+func (c *attempt) calls() []abi.CapabilityRef {
+	if _, served := c.snapshot.Route(c.facts.Org, c.facts.Capability, c.facts.Environment); served != nil {
+		return served.Kept.Calls
+	}
+	return nil
+}
+
+// suggestEndpoint names the endpoint that the biome's manifest requires and that admits the URL by any method; otherwise
+// one has to be made. An obligation that does not admit it cannot be helped.
+func (c *attempt) suggestEndpoint(install problem.Suggestion, target string) problem.Suggestion {
+	_, served := c.snapshot.Route(c.facts.Org, c.facts.Capability, c.facts.Environment)
+	u, err := egress.ParseURL(target)
+	if served == nil || err != nil {
+		return problem.Suggestion{}
+	}
+	if s := c.suggestNaming(func(g *grant.Grant) bool {
+		named, err := grant.CompileURLs(g.URLs)
+		return err == nil && (named == nil || named.Admits(u))
+	}); s.Kind != "" {
+		s.URL = target
+		return s
+	}
+	for _, l := range c.decision.Obligations().Egress {
+		if !l.Admits(u) {
+			return problem.Suggestion{}
+		}
+	}
+	install.URL = target
+	for _, e := range served.Declared.Endpoints {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			if e.Match(method, u) {
+				install.Endpoint = e.Name
+				return install
+			}
+		}
+	}
+	install.Kind = problem.RequestEndpoint
+	return install
+}
+
+// suggestGlob says which grant has to name a resource.
+func (c *attempt) suggestGlob(target string) problem.Suggestion {
+	exact, ok := grant.Exactly(target)
+	if !ok {
+		return problem.Suggestion{}
+	}
+	s := c.suggestNaming(func(g *grant.Grant) bool { return glob.NewSet(g.Globs).Match(target) })
+	if s.Kind != "" {
+		s.Globs = []string{exact}
+	}
+	return s
+}
+
+// suggestNaming finds a grant that does not name something, of the invocation's and then of those above it.
+func (c *attempt) suggestNaming(names func(*grant.Grant) bool) problem.Suggestion {
+	org := c.snapshot.Orgs.At(c.facts.Org)
+	for f := c.facts; f != nil && org != nil; f = c.p.above(f) {
+		subjects := []abi.Subject{f.Subject, f.User}
+		if f.Parent != nil {
+			subjects = append(subjects, abi.Subject(string(abi.SubjectBiome)+":"+f.Parent.Authority.Spec().Biome))
+		}
+		for _, subject := range subjects {
+			g := org.Held(subject, f.Capability).In(f.Environment)
+			if g == nil || names(g) {
+				continue
+			}
+			return problem.Suggestion{
+				Kind: problem.RequestGrant, Subject: string(subject), Capability: string(f.Capability), Environment: string(f.Environment), Grant: g.ID,
+			}
+		}
+	}
+	return problem.Suggestion{}
+}
+
+// above are the facts of the invocation that made one, or nil.
+func (p *Pipeline) above(f *gate.Facts) *gate.Facts {
+	if f.Parent == nil {
+		return nil
+	}
+	if r := p.live.get(f.Parent.Authority.Spec().Invocation); r != nil {
+		return r.facts
+	}
+	return nil
+}
+
+func recorded(all []problem.Suggestion) []audit.Suggestion {
+	var out []audit.Suggestion
+	for _, s := range all {
+		out = append(out, audit.Suggestion(s))
+	}
+	return out
+}
