@@ -97,16 +97,6 @@ func summary(r *audit.Row) (who, what, where, outcome string) {
 	return who, what, where, outcome
 }
 
-// AuditShowCmd shows.
-type AuditShowCmd struct {
-	ID string `arg:"" help:"Audit id, which is the invocation's id."`
-}
-
-// Run prints one row.
-func (c *AuditShowCmd) Run(e *Env) error {
-	return e.send(http.MethodGet, "/v1/audit/"+url.PathEscape(c.ID), nil)
-}
-
 // AuditHeadCmd prints the head.
 type AuditHeadCmd struct{}
 

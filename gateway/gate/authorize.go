@@ -112,6 +112,9 @@ func (w *watch) current() *abi.Error {
 		return abi.Errorf(abi.CodeGrantRevoked, "the grant has expired")
 	}
 	s := w.terms.Latest()
+	if s.Stale {
+		return abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest")
+	}
 	g := s.Concerning(w.facts.Org)
 	if g == w.seen.Load() {
 		return nil

@@ -15,6 +15,10 @@ func Decide(s *Snapshot, f *Facts) Decision {
 		return d
 	}
 	d.Generation = s.Concerning(f.Org)
+	if s.Stale {
+		d.Code = abi.CodePolicyStale
+		return d
+	}
 	v := look(s, f)
 	d.Checks[CheckEnvironment] = v.judge(CheckEnvironment)
 	if d.Checks[CheckEnvironment].State != Passed {

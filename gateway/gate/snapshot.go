@@ -22,6 +22,8 @@ type Snapshot struct {
 	Environments []environment.Environment // the built-in ones
 	Limits       uint64                    // generation of the last change to the environments
 	Orgs         trie.Map[string, *Org]
+	// Stale says that there may be newer policy which is not known: then nothing is allowed (PF-A20).
+	Stale bool
 }
 
 // Org is one organisation's policy.

@@ -192,6 +192,9 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 	ctx, cancel := context.WithTimeout(ctx, listingWait)
 	defer cancel()
 	snapshot := p.o.Policy.Snapshot()
+	if snapshot.Stale {
+		return p.refuse(ctx, s, &r, abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest"))
+	}
 	items := []Capability{}
 	for _, org := range []string{s.Org, gate.SystemOrg} {
 		o := snapshot.Orgs.At(org)

@@ -36,6 +36,9 @@ func (s *Service) ChildFacts(ctx context.Context, c catalogue.Catalogue, snap *g
 // reach asks the catalogue about the version that would serve the invocation. Invalid is "it
 // cannot say".
 func reach(ctx context.Context, c catalogue.Catalogue, snap *gate.Snapshot, f *gate.Facts) abi.Reach {
+	if snap.Stale { // nothing is decided by it
+		return 0
+	}
 	b, served := snap.Route(f.Org, f.Capability, f.Environment)
 	if b == nil {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/store"
 )
 
-// Service owns the policy of one server. It is safe for concurrent use and starts nothing.
+// Service owns the policy of one server. It is safe for concurrent use and starts nothing: whoever opened it runs Watch.
 type Service struct {
 	store        store.Store
 	audit        Auditor
@@ -31,11 +31,16 @@ type Service struct {
 	live *sessions
 
 	writer     sync.Mutex // held over every change, from the check of the role to the new snapshot; guards what follows
+	head       head       // of the chain
+	tally      tally      // of the records
+	checkpoint head       // at or before head
+	every      uint64     // changes between checkpoints
+	doubt      *doubt     // a change that may have been made; nil: none
+
+	asked atomic.Pointer[time.Time] // since when the store is asked about policy; nil: it is not
+
+	publishing sync.Mutex // held while a snapshot is put into force; guards onChange
 	onChange   []func(*gate.Snapshot)
-	head       head   // of the chain
-	tally      tally  // of the records
-	checkpoint head   // at or before head
-	every      uint64 // changes between checkpoints
 
 	mu    sync.RWMutex // guards state
 	state *state
@@ -175,8 +180,8 @@ func (s *Service) Snapshot() *gate.Snapshot { return s.snap.Load() }
 // OnChange has fn called with every new snapshot, after it is in force and before the change
 // is answered. Calls come one at a time; fn must be quick and must not change policy.
 func (s *Service) OnChange(fn func(*gate.Snapshot)) {
-	s.writer.Lock()
-	defer s.writer.Unlock()
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	s.onChange = append(s.onChange, fn)
 }
 
@@ -214,7 +219,7 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	if in.actor != "" {
 		e.Principal, e.Role = in.actor, ""
 	}
-	c, err := s.planned(in, plan)
+	c, err := s.planned(ctx, in, plan)
 	if err != nil {
 		e.Code = abi.CodeOf(err)
 		if audit := s.record(context.WithoutCancel(ctx), e); audit != nil {
@@ -225,9 +230,6 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 	if c == nil {
 		return nil
 	}
-	if err := s.remember(); err != nil { // of the change before
-		return abi.Errorf(abi.CodeNotReady, "the policy mark cannot be written: %w", err)
-	}
 	ctx = context.WithoutCancel(ctx) // a caller that leaves must not come between the event and the change
 	e.Generation = s.state.generation + 1
 	if c.target != "" {
@@ -237,19 +239,25 @@ func (s *Service) apply(ctx context.Context, in intent, plan func(*state) (*chan
 		return err
 	}
 	if err := s.commit(ctx, c, e); err != nil {
-		e.Code = abi.CodeNotReady
-		return errors.Join(abi.Errorf(abi.CodeNotReady, "the policy could not be written: %w", err), s.record(ctx, e))
+		return s.unwritten(ctx, e, err)
 	}
 	if err := s.enforce(c, e.Generation); err != nil {
 		return err
 	}
 	if err := s.remember(); err != nil {
+		s.suspect()
 		return abi.Errorf(abi.CodeNotReady, "the change is in force, and its mark could not be kept: %w", err)
 	}
 	return nil
 }
 
-func (s *Service) planned(in intent, plan func(*state) (*change, error)) (*change, error) {
+// planned is the change that a request comes to, under policy that is known to be the newest.
+func (s *Service) planned(ctx context.Context, in intent, plan func(*state) (*change, error)) (*change, error) {
+	if s.Snapshot().Stale {
+		if err := s.settle(context.WithoutCancel(ctx)); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var err error
@@ -279,18 +287,42 @@ func (s *Service) record(ctx context.Context, e Event) error {
 func (s *Service) commit(ctx context.Context, c *change, e Event) error {
 	var at head
 	var total tally
-	err := s.store.Update(ctx, func(tx store.Tx) (err error) {
-		at, total, err = s.write(tx, c, e)
-		return err
+	err := s.ask(func() error {
+		return s.store.Update(ctx, func(tx store.Tx) (err error) {
+			at, total, err = s.write(tx, c, e)
+			return err
+		})
 	})
 	if err != nil {
+		s.doubt = &doubt{change: c, event: e, at: at, tally: total}
 		return err
 	}
 	s.head, s.tally = at, total
+	s.passed(at)
+	return nil
+}
+
+// passed remembers a change from which a later start may begin to read.
+func (s *Service) passed(at head) {
 	if at.generation%s.every == 0 {
 		s.checkpoint = at
 	}
-	return nil
+}
+
+// unwritten settles a change whose transaction ended with an error: it was made all the same, or it was
+// not, or that is not known yet, and until it is nothing is decided.
+func (s *Service) unwritten(ctx context.Context, e Event, cause error) error {
+	s.suspect()
+	unknown := s.settle(ctx)
+	if s.head.generation == e.Generation {
+		return asError(unknown)
+	}
+	if s.doubt != nil {
+		s.doubt.told = true
+	}
+	failed := e
+	failed.Code = abi.CodeNotReady
+	return errors.Join(abi.Errorf(abi.CodeNotReady, "the policy could not be written: %w", cause), s.record(ctx, failed))
 }
 
 // enforce puts a committed change into force.
@@ -299,10 +331,7 @@ func (s *Service) enforce(c *change, generation uint64) error {
 	if err != nil {
 		return err
 	}
-	s.snap.Store(next)
-	for _, fn := range s.onChange {
-		fn(next)
-	}
+	s.publish(next)
 	return nil
 }
 

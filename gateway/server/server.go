@@ -288,8 +288,17 @@ func (s *Server) openPolicy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.policy.Bootstrap(ctx)
-	return err
+	if _, err = s.policy.Bootstrap(ctx); err != nil {
+		return err
+	}
+	watched, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.policy.Watch(watched)
+	}()
+	s.closing(func() error { stop(); <-ended; return nil })
+	return nil
 }
 
 // keep leaves the first tokens in the data directory, before they are good for anything.
@@ -466,6 +475,7 @@ func (s *Server) checks(cat catalogue.Catalogue) []ops.Check {
 			return nil
 		}},
 		{Name: "audit", Probe: func(context.Context) error { return s.audit.Err() }},
+		{Name: "policy", Probe: s.policy.Probe},
 		{Name: "store", Probe: func(ctx context.Context) error {
 			return s.store.View(ctx, func(store.Tx) error { return nil })
 		}},

@@ -14,7 +14,6 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/gateway/servertest"
-	"github.com/ecotone-dev/ecotone/gateway/store"
 	"github.com/ecotone-dev/ecotone/host/files"
 )
 
@@ -146,18 +145,16 @@ func TestCodeLedgerUnavailable(t *testing.T) {
 // M58: a store that fails under a host call is an error inside, which the guest is told nothing of.
 func TestCodeInternal(t *testing.T) {
 	t.Parallel()
-	disk := &broken{}
-	g := servertest.Start(t, func(o *server.Options) {
-		o.Store = func(s store.Store) store.Store { disk.Store = s; return disk }
-	})
+	g, disk := onDisk(t)
 	admit(g, "inside", script("inside", nil, action{ref: "inside:k.get@1", reach: abi.ReachOwner, steps: []step{do("kv_get", "k")}}), []string{"project"}, nil)
 	s := g.Open("user:alice", "project", nil)
-	disk.now.Store(true)
+	values := "kv-meta"
+	disk.only.Store(&values)
 	r := s.Invoke("inside:k.get@1", none)
 	if got := linesOf(g, r, "kv_get"); errno(r) != abi.EINTERNAL || !slices.Equal(got, []abi.Code{abi.CodeInternal}) {
 		t.Errorf("%s, %q", r.Body, got)
 	}
-	disk.now.Store(false)
+	disk.only.Store(nil)
 	if got := errno(s.Invoke("inside:k.get@1", none)); got != abi.ENOENT {
 		t.Errorf("afterwards: errno %d", got)
 	}

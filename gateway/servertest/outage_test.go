@@ -3,7 +3,6 @@ package servertest_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -209,67 +208,6 @@ func TestAuditOutage(t *testing.T) {
 		t.Error("it does not recover")
 	}
 	g.Open("user:bob", "project", nil).Invoke("au:a.do@1", none).Refused(abi.CodeMissingGrant) // the refused grant was not made
-}
-
-// broken is a store that can be broken.
-type broken struct {
-	store.Store
-	now atomic.Bool
-}
-
-func (b *broken) View(ctx context.Context, fn func(store.Tx) error) error {
-	if b.now.Load() {
-		return errors.New("the disk is gone")
-	}
-	return b.Store.View(ctx, fn)
-}
-
-func (b *broken) Update(ctx context.Context, fn func(store.Tx) error) error {
-	if b.now.Load() {
-		return errors.New("the disk is gone")
-	}
-	return b.Store.Update(ctx, fn)
-}
-
-// M58, PF-A20, PF-H7: with the store gone nothing is allowed that was not, nothing is changed, no key is
-// read or written, no label is released that could not be kept, boundaries deny, readiness says
-// so, and the process lives. What the policy in memory allows, and what needs no store, goes on.
-func TestStoreOutage(t *testing.T) {
-	t.Parallel()
-	disk := &broken{}
-	g := servertest.Start(t, func(o *server.Options) {
-		o.Store = func(s store.Store) store.Store { disk.Store = s; return disk }
-	})
-	admit(g, "st", script("st", nil,
-		action{ref: "st:nothing.do@1", reach: abi.ReachOwner},
-		action{ref: "st:key.put@1", reach: abi.ReachOwner, steps: []step{do("kv_put", "k", "1")}},
-		action{ref: "st:key.get@1", reach: abi.ReachOwner, steps: []step{do("kv_get", "k")}, register: true},
-	), []string{"project", "sandbox"}, nil)
-	s, sandbox := g.Open("user:alice", "project", nil), g.Open("user:alice", "sandbox", nil)
-	if errno(s.Invoke("st:key.put@1", none)) != 0 {
-		t.Fatal("the key is not there")
-	}
-	disk.now.Store(true)
-	g.Do("GET", g.Ops+"/readyz", "", nil).Want(503)
-	g.Do("GET", g.Ops+"/livez", "", nil).Want(200)
-	for _, ref := range []string{"st:key.get@1", "st:key.put@1"} {
-		if r := s.Invoke(ref, none); errno(r) != abi.EINTERNAL {
-			t.Errorf("%s: %s", ref, r.Body)
-		}
-	}
-	s.Invoke("st:nothing.do@1", none, "Ecotone-Classification", "secret").Refused(abi.CodeNotReady) // the mark could not be raised
-	sandbox.Invoke("st:nothing.do@1", none).Refused(abi.CodeUnclassified)
-	s.Invoke("st:other.do@1", none).Refused(abi.CodeMissingGrant)
-	g.Control("POST", "/v1/grants", map[string]string{"subject": "user:bob", "capability": "st:nothing.do@1", "environment": "environment:project"}).Refused(abi.CodeNotReady)
-	g.Control("POST", "/v1/sessions", map[string]string{"subject": "user:alice", "environment": "environment:project"}).Refused(abi.CodeNotReady)
-	g.Control("GET", "/v1/sessions/"+s.ID, nil).Refused(abi.CodeNotReady)
-	s.Invoke("st:nothing.do@1", none).Want(200)
-	disk.now.Store(false)
-	g.Do("GET", g.Ops+"/readyz", "", nil).Want(200)
-	if r := s.Invoke("st:key.get@1", none).Want(200); string(r.Body) != "1" {
-		t.Errorf("%s", r.Body)
-	}
-	g.Open("user:bob", "project", nil).Invoke("st:nothing.do@1", none).Refused(abi.CodeMissingGrant)
 }
 
 // M58: a part that an invocation needs and that does not answer is a red readiness too.
