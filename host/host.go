@@ -125,6 +125,14 @@ func (h *Host) Run(ctx context.Context, inv *boundary.Invocation) Outcome {
 	return outcome
 }
 
+// Invoke makes an invocation, runs it as Run does, and keeps nothing of it.
+func (h *Host) Invoke(ctx context.Context, spec boundary.Spec) Outcome {
+	inv := boundary.New(spec)
+	outcome := h.Run(ctx, inv)
+	inv.Free()
+	return outcome
+}
+
 // logFailure keeps the private half of what went wrong: trap and trace, a panic of the host.
 func (h *Host) logFailure(ctx context.Context, inv *boundary.Invocation, cause *abi.Error) {
 	if cause == nil || cause.Cause == nil {

@@ -100,7 +100,7 @@ type fresh struct {
 }
 
 func (c *fresh) Call(ctx context.Context, input []byte) ([]byte, error) {
-	o := c.host.Run(ctx, boundary.New(boundary.Spec{Authority: c.authority, Input: input}))
+	o := c.host.Invoke(ctx, boundary.Spec{Authority: c.authority, Input: input})
 	if o.Err != nil {
 		return nil, o.Err
 	}

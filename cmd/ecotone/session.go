@@ -20,7 +20,7 @@ type SessionCmd struct {
 type SessionOpenCmd struct {
 	Subject     string        `arg:"" help:"Who invokes: user:ID, agent:ID or app:ID."`
 	User        string        `help:"The user an agent acts for." placeholder:"user:ID"`
-	Space       string        `help:"Space the data is in; by default the organisation's own." placeholder:"ID"`
+	Space       string        `help:"Space the data is in, by id or URI; by default the organisation's own." placeholder:"ID"`
 	Environment string        `help:"Environment the session is bound to; by default the space's kind says." placeholder:"SLUG"`
 	Files       bool          `help:"Give the session a workspace of its own."`
 	Clearance   string        `help:"Most sensitive data the session may be given." placeholder:"LEVEL"`

@@ -7,7 +7,6 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/session"
-	"github.com/ecotone-dev/ecotone/gateway/space"
 )
 
 func cutDot(s string) (before, after string, found bool) { return strings.Cut(s, ".") }
@@ -70,7 +69,12 @@ func (s *Server) createOrg(c *call) (*reply, error) {
 
 func (s *Server) listSpaces(c *call) (*reply, error) {
 	items, err := s.o.Policy.Spaces(c.principal, c.org)
-	return page(c, items, err, func(o space.Space) string { return o.ID }, nil)
+	return page(c, items, err, func(o policy.SpaceStatus) string { return o.ID }, nil)
+}
+
+func (s *Server) getSpace(c *call) (*reply, error) {
+	one, err := s.o.Policy.SpaceNamed(c.principal, c.org, c.r.PathValue("id"))
+	return ok(one, err)
 }
 
 func (s *Server) createSpace(c *call) (*reply, error) {

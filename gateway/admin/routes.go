@@ -72,6 +72,7 @@ func init() {
 		{method: http.MethodDelete, path: "/v1/environments/{slug}", op: policy.OpLimits, summary: "Refused: the built-in set is closed", handle: (*Server).deleteEnvironment},
 
 		{method: http.MethodGet, path: "/v1/spaces", op: policy.OpRead, query: paging, summary: "List spaces", handle: (*Server).listSpaces},
+		{method: http.MethodGet, path: "/v1/spaces/{id}", op: policy.OpRead, summary: "Show a space", handle: (*Server).getSpace},
 		{method: http.MethodPost, path: "/v1/spaces", op: policy.OpSpaceCreate, body: bodyJSON, summary: "Make a space", handle: (*Server).createSpace},
 
 		{method: http.MethodGet, path: "/v1/biomes", op: policy.OpRead, query: paging, summary: "List biomes", handle: (*Server).listBiomes},

@@ -85,6 +85,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		spec.Resources = slices.Concat(spec.Resources, p.Resources)
 	}
 	w.seen.Store(s.Concerning(f.Org))
+	w.newest.Store(s)
 	return authority.New(spec, w.current)
 }
 
@@ -95,8 +96,9 @@ type watch struct {
 	kept     *Kept
 	terms    Terms
 	expires  time.Time
-	parent   *authority.Authority // a child never outlives its parent's rights
-	seen     atomic.Uint64        // policy that was last found to allow
+	parent   *authority.Authority     // a child never outlives its parent's rights
+	seen     atomic.Uint64            // policy that was last found to allow
+	newest   atomic.Pointer[Snapshot] // of which it is known that it has that policy
 }
 
 func (w *watch) current() *abi.Error {
@@ -115,8 +117,12 @@ func (w *watch) current() *abi.Error {
 	if s.Stale {
 		return abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest")
 	}
+	if s == w.newest.Load() {
+		return nil
+	}
 	g := s.Concerning(w.facts.Org)
 	if g == w.seen.Load() {
+		w.newest.Store(s)
 		return nil
 	}
 	f := *w.facts

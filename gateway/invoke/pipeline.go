@@ -123,6 +123,8 @@ type attempt struct {
 	wait     time.Duration        // until the limiter would let it pass
 	told     []problem.Suggestion // for the host calls that were refused, once it has ended
 	approved *approval.Standing   // what it is run by, when it waited for a person
+	own      running              // what live is of a caller's
+	life     lifetime.Context
 }
 
 // checkInputSize holds the input to the environment's limit before anything looks at it.
@@ -192,14 +194,16 @@ func (c *attempt) deny(ctx context.Context, denial *abi.Error) Answer {
 
 // run runs an allowed invocation of a caller: it takes a place and waits for one if it must.
 func (c *attempt) run(ctx context.Context) Answer {
-	live := &running{
+	live := &c.own
+	*live = running{
 		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, declared: c.terms.declared,
 		began: time.Now(), caller: c.caller,
 	}
 	if refused := c.authorize(live); refused != nil {
 		return c.deny(ctx, refused)
 	}
-	life := lifetime.Begin(ctx, live.authority.Spec().Deadline)
+	life := &c.life
+	life.Start(ctx, live.authority.Spec().Deadline)
 	defer life.Over()
 	live.cancel = life.Cancel
 	if refused := c.p.live.add(live); refused != nil {
@@ -287,10 +291,10 @@ func (c *attempt) outcome(ctx context.Context, a *authority.Authority) (o host.O
 		e := abi.AsError(err)
 		return host.Outcome{Err: e, Cause: e, Label: a.Spec().Start}
 	}
-	o = c.p.o.Host.Run(ctx, boundary.New(boundary.Spec{
+	o = c.p.o.Host.Invoke(ctx, boundary.Spec{
 		Authority: a, Input: c.input, Services: c.p.o.Services, Log: c.p.o.Log, Parent: boundary.From(ctx),
 		Work: c.schemas.Input.Price(len(c.input)), Share: c.p.o.Shares.Org(c.facts.Org), Witness: c.live,
-	}))
+	})
 	c.judgeOutput(&o)
 	c.settleLabel(&o, a.Spec().Clearance)
 	return o

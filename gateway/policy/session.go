@@ -114,8 +114,12 @@ func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (
 	if refused == nil || o == nil || p.Org != r.Org {
 		return nil, refused
 	}
-	at := or(r.Space, RootSpace)
-	in := space.Resolve(o.chain(at)...)
+	var at string
+	chain, _ := o.named(or(r.Space, RootSpace)) // what is not there is not granted either
+	if len(chain) > 0 {
+		at = chain[len(chain)-1].ID
+	}
+	in := space.Resolve(chain...)
 	env := r.Environment
 	if env == "" {
 		env = in.Kind.Environment()
@@ -151,11 +155,11 @@ func (s *Service) bind(st *state, o *orgState, p session.Principal, r SessionReq
 	if _, err := abi.ParseSubject(string(r.Subject)); err != nil {
 		return none, abi.AsError(err).At("/subject")
 	}
-	spaceID := or(r.Space, RootSpace)
-	chain := o.chain(spaceID)
-	if chain == nil {
-		return none, abi.AsError(notThere("space", spaceID)).At("/space")
+	chain, err := o.named(or(r.Space, RootSpace))
+	if err != nil {
+		return none, abi.AsError(err).At("/space")
 	}
+	spaceID := chain[len(chain)-1].ID
 	in := space.Resolve(chain...)
 	env := r.Environment
 	if env == "" {

@@ -58,8 +58,8 @@ func (s *Service) Orgs(p session.Principal) ([]Org, error) {
 
 // CreateSpace makes a space. A child may only raise the floor and lower the clearance of the
 // space around it: CEILING_LOOSENED otherwise (X23).
-func (s *Service) CreateSpace(ctx context.Context, p session.Principal, r SpaceRequest) (space.Space, error) {
-	var out space.Space
+func (s *Service) CreateSpace(ctx context.Context, p session.Principal, r SpaceRequest) (SpaceStatus, error) {
+	var out SpaceStatus
 	in := intent{by: p, op: OpSpaceCreate, org: r.Org, target: r.ID, fields: []string{"id", "kind", "parent", "production", "floor", "clearance"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o := st.orgs[r.Org]
@@ -72,19 +72,24 @@ func (s *Service) CreateSpace(ctx context.Context, p session.Principal, r SpaceR
 		if (r.Kind == space.System) != (r.Org == SystemOrg) && r.Parent == "" && r.Kind != space.User {
 			return nil, abi.Errorf(abi.CodeInvalidRequest, "a space of kind %s does not belong into this organisation", r.Kind).At("/kind")
 		}
-		around := o.chain(r.Parent)
-		if r.Parent != "" && around == nil {
-			return nil, abi.AsError(notThere("space", r.Parent)).At("/parent")
+		var around []space.Space
+		if r.Parent != "" {
+			var err error
+			if around, err = o.named(r.Parent); err != nil {
+				return nil, abi.AsError(err).At("/parent")
+			}
+			r.Parent = around[len(around)-1].ID
 		}
-		out = space.Space{
+		made := space.Space{
 			Org: r.Org, ID: r.ID, Kind: r.Kind, Parent: r.Parent, Production: r.Production, Dev: s.dev,
 			Floor: r.Floor, Clearance: r.Clearance, CreatedBy: p.Name(), CreatedAt: s.clock().UTC(),
 		}
-		inherit(&out, around)
-		if err := out.Check(around...); err != nil {
+		inherit(&made, around)
+		if err := made.Check(around...); err != nil {
 			return nil, err
 		}
-		return &change{records: []any{out}, org: r.Org}, nil
+		out = SpaceStatus{made, space.URIOf(append(around, made)...)}
+		return &change{records: []any{made}, org: r.Org}, nil
 	})
 	return out, err
 }
@@ -104,12 +109,45 @@ func inherit(s *space.Space, around []space.Space) {
 }
 
 // Spaces lists an organisation's spaces by id.
-func (s *Service) Spaces(p session.Principal, org string) (out []space.Space, err error) {
+func (s *Service) Spaces(p session.Principal, org string) (out []SpaceStatus, err error) {
 	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
-		out = sorted(o.spaces)
+		for _, one := range sorted(o.spaces) {
+			out = append(out, SpaceStatus{one, space.URIOf(o.chain(one.ID)...)})
+		}
 		return nil
 	})
 	return out, err
+}
+
+// SpaceNamed is one space, by id.
+func (s *Service) SpaceNamed(p session.Principal, org, id string) (out SpaceStatus, err error) {
+	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
+		one, there := o.spaces[id]
+		if !there {
+			return notThere("space", id)
+		}
+		out = SpaceStatus{one, space.URIOf(o.chain(id)...)}
+		return nil
+	})
+	return out, err
+}
+
+// named is the chain of the space that an id or a URI names. A URI names the space with that chain, and
+// no other: what was moved into it by writing it differently is not there (X69).
+func (o *orgState) named(name string) ([]space.Space, error) {
+	id := name
+	if space.IsURI(name) {
+		u, err := space.ParseURI(name)
+		if err != nil {
+			return nil, err
+		}
+		id = u.ID()
+	}
+	chain := o.chain(id)
+	if chain == nil || id != name && space.URIOf(chain...).String() != name {
+		return nil, notThere("space", name)
+	}
+	return chain, nil
 }
 
 // sorted lists the values of a map in the order of its keys.

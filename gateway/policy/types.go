@@ -116,7 +116,13 @@ type BiomeRequest struct {
 	Functions []string
 }
 
-// SpaceRequest makes a space. What is not said is the parent's, or public and regulated for a
+// SpaceStatus is a space with its URI.
+type SpaceStatus struct {
+	space.Space
+	URI space.URI `json:"uri"`
+}
+
+// SpaceRequest makes a space; its parent is named by id or URI. What is not said is the parent's, or public and regulated for a
 // root.
 type SpaceRequest struct {
 	Org        string             `json:"org"`
@@ -214,7 +220,7 @@ type SecretRequest struct {
 	Seal func(version uint64) (json.RawMessage, error)
 }
 
-// SessionRequest opens a session. An absent space is the organisation's own; an absent
+// SessionRequest opens a session; its space is named by id or URI. An absent space is the organisation's own; an absent
 // environment follows from the space's kind (X31); an absent clearance is the space's.
 type SessionRequest struct {
 	Org         string             `json:"org"`

@@ -316,6 +316,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"POST /v1/orgs/{org}/environments", "/v1/orgs/default/environments", map[string]string{"slug": "strict", "base": "environment:project"}, nil},
 		{"GET /v1/orgs/{org}/environments", "/v1/orgs/default/environments", nil, nil},
 		{"GET /v1/spaces", "", nil, nil},
+		{"GET /v1/spaces/{id}", "/v1/spaces/default", nil, nil},
 		{"POST /v1/spaces", "", map[string]string{"id": "p", "kind": "project", "parent": "default"}, nil},
 		{"GET /v1/biomes", "", nil, nil},
 		{"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil},

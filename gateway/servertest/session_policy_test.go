@@ -46,8 +46,12 @@ func TestRequestedEnvironment(t *testing.T) {
 		return made.ID
 	}
 	wanted := []map[string]any{
-		{"environment": "environment:project"}, {"environment": "environment:strict", "space": "team"}, {"space": "team"}, {"space": "alices"},
-		{"environment": "environment:nowhere"}, {"space": "nowhere"},
+		{"environment": "environment:project"},
+		{"environment": "environment:strict", "space": "team"},
+		{"space": "team"},
+		{"space": "alices"},
+		{"environment": "environment:nowhere"},
+		{"space": "nowhere"},
 	}
 	decisions := len(g.Rows("&kind=invocation"))
 	for _, in := range wanted {
@@ -100,8 +104,11 @@ func TestSessionKinds(t *testing.T) {
 	t.Parallel()
 	g := servertest.Start(t)
 	for _, s := range []map[string]string{
-		{"id": "team", "kind": "project", "parent": "default"}, {"id": "crm", "kind": "app", "parent": "default"},
-		{"id": "build", "kind": "biome", "parent": "default"}, {"id": "talk", "kind": "session", "parent": "team"}, {"id": "alices", "kind": "user"},
+		{"id": "team", "kind": "project", "parent": "default"},
+		{"id": "crm", "kind": "app", "parent": "default"},
+		{"id": "build", "kind": "biome", "parent": "default"},
+		{"id": "talk", "kind": "session", "parent": "team"},
+		{"id": "alices", "kind": "user"},
 	} {
 		g.Control("POST", "/v1/spaces", s).Want(201)
 	}

@@ -32,7 +32,7 @@ func init() {
 		operations string
 	}{
 		{everyone, `GET /v1/orgs; GET /v1/orgs/{org}/overrides; GET /v1/orgs/{org}/rates; GET /v1/orgs/{org}/overrides/{slug}; GET /v1/orgs/{org}/environments; GET /v1/orgs/{org}/environments/{slug};
-			GET /v1/environments; GET /v1/environments/{slug}; GET /v1/spaces; GET /v1/biomes;
+			GET /v1/environments; GET /v1/environments/{slug}; GET /v1/spaces; GET /v1/spaces/{id}; GET /v1/biomes;
 			GET /v1/biomes/{name}; GET /v1/biomes/{name}/versions; GET /v1/biomes/{name}/permissions; GET /v1/installs; GET /v1/installs/{biome}; GET /v1/grants; GET /v1/environment-grants; GET /v1/approve-grants`},
 		{inspectors, `GET /v1/sessions; GET /v1/sessions/{id}; GET /v1/tokens; GET /v1/secrets; GET /v1/secrets/{name}; GET /v1/endpoints;
 			GET /v1/endpoints/{name}; GET /v1/audit; GET /v1/audit/head; GET /v1/audit/{id}`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -88,6 +89,7 @@ type Invocation struct {
 	below    budgets     // what its children used, and theirs
 	parent   *Invocation // nil: none. Its guest waits, so that it is this goroutine's too
 	intent   bool        // the durable intent is recorded
+	served   bool        // somebody outside was given the invocation, or its context
 	call     call
 	wasi     wasiCall
 	copies   copies
@@ -125,6 +127,20 @@ func NewTrial(limits *abi.Limits) *Invocation {
 	return inv
 }
 
+// states are used again, one after the other: see [Invocation.Free]. All of it is zero in between.
+var states = sync.Pool{New: func() any { return new(Invocation) }}
+
+// Free gives up the state of an invocation whose outcome was made and whose run is over; nothing may
+// use it afterwards. It is used for another invocation if nobody can have kept any of it: the guest
+// ended by itself, had no service act for it, and nobody waited for the end of its context.
+func (inv *Invocation) Free() {
+	if inv.phase != PhaseEnded || inv.served || inv.over != nil || inv.parent != nil || inv.trial || !inv.run.Alone() {
+		return
+	}
+	*inv = Invocation{}
+	states.Put(inv)
+}
+
 var discard = slog.New(slog.DiscardHandler)
 
 func newInvocation(s Spec, limits *abi.Limits) *Invocation {
@@ -138,22 +154,13 @@ func newInvocation(s Spec, limits *abi.Limits) *Invocation {
 	if s.Log == nil {
 		s.Log = discard
 	}
-	inv := &Invocation{
-		authority: s.Authority,
-		limits:    limits,
-		services:  s.Services,
-		parent:    s.Parent,
-		input:     s.Input,
-		clock:     s.Now,
-		wall:      wall,
-		random:    s.Random,
-		log:       s.Log,
-		start:     s.Now(),
-		slice:     slice,
-		label:     s.Authority.Spec().Start.Source(),
-		logs:      guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)},
-		witness:   s.Witness,
-	}
+	inv := states.Get().(*Invocation)
+	inv.authority, inv.limits, inv.services, inv.parent, inv.input = s.Authority, limits, s.Services, s.Parent, s.Input
+	inv.clock, inv.wall, inv.random, inv.log, inv.witness = s.Now, wall, s.Random, s.Log, s.Witness
+	inv.start = s.Now()
+	inv.slice = slice
+	inv.label = s.Authority.Spec().Start.Source()
+	inv.logs = guestLog{lineBytes: limits.Get(abi.LimitLogLineBytes), quota: limits.Get(abi.LimitLogBytes)}
 	inv.payer = s.Share
 	if inv.turn = &inv.ownTurn; s.Parent != nil {
 		inv.turn = s.Parent.turn

@@ -44,6 +44,7 @@ func (inv *Invocation) loosen() {
 
 // leave gives up the processor for something else that is waited for.
 func (inv *Invocation) leave() {
+	inv.served = true
 	inv.loosen()
 	inv.turn.Leave()
 }

@@ -71,6 +71,9 @@ func (c *Context) Start(parent context.Context, deadline time.Time) {
 // Started reports whether it was started.
 func (c *Context) Started() bool { return c.parent != nil }
 
+// Alone reports whether it is over and nobody ever waited for that, nor made a context of it that waits.
+func (c *Context) Alone() bool { return c.it.Load() == gone }
+
 // become makes it a context of the standard library, if it is none yet.
 func (c *Context) become() *real {
 	if r := c.it.Load(); r != nil {
