@@ -15,11 +15,24 @@ import (
 // SystemOrg is the organisation whose capabilities every organisation can be granted.
 const SystemOrg = gate.SystemOrg
 
-// CheckBiome answers whether an upload with this manifest would be taken: the role, and
-// whether its name and refs are free (CAPABILITY_TAKEN). It is asked before the expensive part
-// of admission; [Service.PutBiome] asks again.
-func (s *Service) CheckBiome(p session.Principal, org string, m *abi.Manifest) error {
-	return s.read(p, OpUpload, org, func(st *state, o *orgState) error { return st.free(o, m) })
+// CheckBiome answers whether an upload with this digest and manifest would be taken: the role, whether
+// its name and refs are free (CAPABILITY_TAKEN), and whether there is room for one more
+// (QUOTA_EXCEEDED). It is asked before the expensive part of admission; [Service.PutBiome] asks again.
+func (s *Service) CheckBiome(p session.Principal, org, digest string, m *abi.Manifest) error {
+	return s.read(p, OpUpload, org, func(st *state, o *orgState) error {
+		if err := st.free(o, m); err != nil {
+			return err
+		}
+		return s.room(o, digest, m.Name)
+	})
+}
+
+// room refuses a version more than an organisation may have.
+func (s *Service) room(o *orgState, digest, biome string) error {
+	if b := o.biomes[biome]; b != nil && b.uploads[digest] != nil || o.uploads < s.maxUploads {
+		return nil
+	}
+	return abi.Errorf(abi.CodeQuotaExceeded, "%d versions are kept of the organisation's biomes, and no more may be", o.uploads)
 }
 
 // free refuses a biome that is archived, and names and refs that another biome has in this organisation or in the system
@@ -62,6 +75,9 @@ func (s *Service) PutBiome(ctx context.Context, p session.Principal, r BiomeRequ
 			return nil, abi.Errorf(abi.CodeInvalidRequest, "%s is not a digest", abi.Quote(r.Digest))
 		}
 		if err := st.free(o, m); err != nil {
+			return nil, err
+		}
+		if err := s.room(o, r.Digest, m.Name); err != nil {
 			return nil, err
 		}
 		now := s.clock().UTC()

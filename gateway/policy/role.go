@@ -54,6 +54,7 @@ const (
 	// What no principal does: the session that asks, and the gateway.
 	OpApprovalRequested Op = "approval.requested"
 	OpApprovalUsed      Op = "approval.consumed"
+	OpCollect           Op = "expired.collected"
 )
 
 var (
