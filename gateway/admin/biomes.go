@@ -95,7 +95,7 @@ func (s *Server) getBiome(c *call) (*reply, error) {
 
 func (s *Server) listUploads(c *call) (*reply, error) {
 	items, err := s.o.Policy.Uploads(c.principal, c.org, c.r.PathValue("name"))
-	return page(c, items, err, func(u policy.Upload) string { return u.Digest }, nil)
+	return page(c, items, err, func(u policy.Version) string { return u.Digest }, nil)
 }
 
 func (s *Server) disableBiome(c *call) (*reply, error) { return s.setDisabled(c, true) }

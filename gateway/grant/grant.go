@@ -180,6 +180,7 @@ type Install struct {
 	Secrets      []string             `json:"secrets"`
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
 	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
+	Approval     string               `json:"approval,omitempty"`    // the approval it was made by; "" when somebody installed it by hand
 	Alongside    bool                 `json:"alongside,omitempty"`   // it was made beside those of other digests, not in their place
 	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
@@ -193,6 +194,7 @@ type Stage string
 
 const (
 	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
+	ReviewRequired   Stage = "review-required"   // somebody is asked to admit it
 	OrgInstalled     Stage = "org-installed"     // an install grant admits it
 	Archived         Stage = "archived"          // no more uploads and installs; what is installed goes on
 )

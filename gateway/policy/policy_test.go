@@ -448,6 +448,9 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		OpUninstall: func(p session.Principal, org string) error {
 			return second(s.Uninstall(ctx, p, org, "x", "", Unstated))
 		},
+		OpPromote: func(p session.Principal, org string) error {
+			return second(s.Promote(ctx, p, InstallRequest{Org: org}))
+		},
 		OpRollback: func(p session.Principal, org string) error { return second(s.Rollback(ctx, p, org, "x", Unstated)) },
 		OpArchive:  func(p session.Principal, org string) error { return second(s.Archive(ctx, p, org, "x", Unstated)) },
 		OpLifecycle: func(p session.Principal, org string) error {

@@ -29,6 +29,7 @@ const (
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
 	OpLifecycle    Op = "capability.lifecycle"
+	OpPromote      Op = "biome.promotion.requested"
 	OpRollback     Op = "biome.rolled-back"
 	OpArchive      Op = "biome.archived"
 	OpLimits       Op = "environment.updated"
@@ -87,6 +88,7 @@ var roles = map[Op][]session.Role{
 	OpInstall:      admins,
 	OpUninstall:    admins,
 	OpLifecycle:    admins,
+	OpPromote:      uploaders,
 	OpRollback:     admins,
 	OpArchive:      admins,
 	OpLimits:       operatorOnly,
