@@ -269,7 +269,7 @@ var codeTable = []CodeInfo{
 	{CodeGrantRevoked, KindPermissionDenied, 403, ECANCELED, "The authority of the running invocation was withdrawn."},
 	{CodeAuditUnavailable, KindNotReady, 503, EUNAVAIL, "The audit log cannot be written, so nothing runs."},
 	{CodeSubjectNotCovered, KindPermissionDenied, 403, EDENIED, "The user an agent acts for is not covered, and an agent never exceeds its user."},
-	{CodeApprovalRequired, KindPermissionDenied, 403, EDENIED, "A person has to approve the invocation first; it waits. What a biome calls cannot wait, and is denied."},
+	{CodeApprovalRequired, KindPermissionDenied, 403, EDENIED, "A person has to approve the invocation first. It waits, which is 202 and no problem document; what a biome calls cannot wait, and is denied."},
 	{CodeApprovalRejected, KindPermissionDenied, 403, EDENIED, "A person rejected it, and that is final."},
 	{CodeApprovalStale, KindConflict, 409, 0, "What was approved changed, expired or was used: the approval is void."},
 

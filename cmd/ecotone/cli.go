@@ -34,6 +34,7 @@ type CLI struct {
 	Env        EnvCmd        `cmd:"" help:"Show environments and tighten their ceilings."`
 	Space      SpaceCmd      `cmd:"" help:"Make and list spaces."`
 	Rate       RateCmd       `cmd:"" help:"Show and set how often may be invoked."`
+	Approval   ApprovalCmd   `cmd:"" help:"Decide what waits for a person's word, and say who may."`
 	Secret     SecretCmd     `cmd:"" help:"Store, list and remove secrets; values are never shown."`
 	Endpoint   EndpointCmd   `cmd:"" help:"Name the origins that biomes may be allowed to call."`
 	Token      TokenCmd      `cmd:"" help:"Issue, list and revoke principals' tokens."`

@@ -39,6 +39,9 @@ func (c *InvokeCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
+	if res.status == http.StatusAccepted {
+		return awaits(res)
+	}
 	if !e.json {
 		fmt.Fprintf(e.stderr, "invocation %s, classification %s\n", res.header.Get("Ecotone-Invocation"), res.header.Get("Ecotone-Classification"))
 		if successor := res.header.Get("Ecotone-Replaced-By"); successor != "" {
@@ -52,7 +55,8 @@ func (c *InvokeCmd) Run(e *Env) error {
 // ExplainCmd shows what would be decided.
 type ExplainCmd struct{ InvokeCmd }
 
-// Run prints every check. The exit code is 3 when the invocation would be denied.
+// Run prints every check. The exit code is 3 when the invocation would be denied, 4 when it would wait for
+// an approval.
 func (c *ExplainCmd) Run(e *Env) error {
 	input, err := e.readArgument(c.Input)
 	if err != nil {
@@ -82,8 +86,11 @@ func (c *ExplainCmd) Run(e *Env) error {
 		fmt.Fprintf(t, "decision\t%s\t%s\n", out.Decision, out.Code)
 		return t.Flush()
 	})
-	if err == nil && out.Decision != "allow" {
-		return errQuiet(exitDenied)
+	switch {
+	case err != nil || out.Decision == "allow":
+		return err
+	case out.Decision == "needs_approval":
+		return errQuiet(exitApproval)
 	}
-	return err
+	return errQuiet(exitDenied)
 }

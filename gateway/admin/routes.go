@@ -35,6 +35,7 @@ type route struct {
 	query   []string // parameters it takes beside org
 	empty   bool     // a success has no body: 204
 	changes bool     // a POST that makes nothing: 200
+	waits   bool     // a success waits for somebody: 202
 	summary string   // for the document
 	handle  func(*Server, *call) (*reply, error)
 }
@@ -82,6 +83,7 @@ func init() {
 		{method: http.MethodGet, path: "/v1/biomes/{name}/permissions", op: policy.OpRead, query: []string{"digest"}, summary: "Show what a version of a biome may do at most, and what changes with it", handle: (*Server).getPermissions},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/disable", op: policy.OpDisable, changes: true, summary: "Stop a biome from being invoked", handle: (*Server).disableBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, changes: true, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/promote", op: policy.OpPromote, body: bodyJSON, waits: true, summary: "Ask for a version to be admitted", handle: (*Server).promoteBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/rollback", op: policy.OpRollback, changes: true, summary: "Install the version that was installed before, under the install grant's ETag", handle: (*Server).rollbackBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/archive", op: policy.OpArchive, changes: true, summary: "Take no more uploads and installs of a biome; what is installed goes on", handle: (*Server).archiveBiome},
 
@@ -120,6 +122,14 @@ func init() {
 		{method: http.MethodGet, path: "/v1/endpoints/{name}", op: policy.OpReadGuarded, summary: "Show an endpoint", handle: (*Server).getEndpoint},
 		{method: http.MethodPut, path: "/v1/endpoints/{name}", op: policy.OpEndpointPut, body: bodyJSON, summary: "Name an origin that biomes may be allowed to call", handle: (*Server).putEndpoint},
 		{method: http.MethodDelete, path: "/v1/endpoints/{name}", op: policy.OpEndpointDrop, empty: true, summary: "Remove an endpoint", handle: (*Server).deleteEndpoint},
+
+		{method: http.MethodGet, path: "/v1/approvals", op: policy.OpReadApprovals, query: append([]string{"state"}, paging...), summary: "List what waits, or waited, for a person's word", handle: (*Server).listApprovals},
+		{method: http.MethodGet, path: "/v1/approvals/{id}", op: policy.OpReadApprovals, summary: "Show all that an approval is bound to, with the input", handle: (*Server).getApproval},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/approve", op: policy.OpApprovalApprove, body: bodyJSON, changes: true, summary: "Approve it; an invocation is run, once", handle: (*Server).approve},
+		{method: http.MethodPost, path: "/v1/approvals/{id}/reject", op: policy.OpApprovalReject, body: bodyJSON, changes: true, summary: "Reject it for good", handle: (*Server).reject},
+		{method: http.MethodGet, path: "/v1/approve-grants", op: policy.OpRead, query: paging, summary: "List grants to approve", handle: (*Server).listApproveGrants},
+		{method: http.MethodPost, path: "/v1/approve-grants", op: policy.OpApproveGrant, body: bodyJSON, summary: "Let an approver decide about a capability", handle: (*Server).createApproveGrant},
+		{method: http.MethodDelete, path: "/v1/approve-grants/{id}", op: policy.OpApproveRevoke, summary: "Revoke a grant to approve", handle: (*Server).revokeApproveGrant},
 
 		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
 		{method: http.MethodGet, path: "/v1/audit/head", op: policy.OpReadAuditHead, summary: "The signed head of the audit log", handle: (*Server).auditHead},

@@ -9,8 +9,10 @@ package approval
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -194,11 +196,26 @@ func (s *Standing) State(now time.Time) State {
 	return Pending
 }
 
+// changes is the cause of a stale approval.
+type changes []string
+
+func (c changes) Error() string { return strings.Join(c, ", ") + " changed" }
+
 // StaleBecause is the refusal of an approval that what changed has voided.
 func StaleBecause(changed []string) *abi.Error {
-	if len(changed) == 0 {
-		return abi.Errorf(abi.CodeApprovalStale, "what was approved is not what would run now")
+	c := changes(changed)
+	if len(c) == 0 {
+		c = changes{"decision"}
 	}
-	return abi.Errorf(abi.CodeApprovalStale, "what was approved is not what would run now: %v changed", changed).
-		WithHint("ask again: a new request is bound to what there is now")
+	return abi.Errorf(abi.CodeApprovalStale, "what was approved is not what would run now: %s", c.Error()).
+		WithHint("ask again: a new request is bound to what there is now").WithCause(c)
+}
+
+// ChangedOf names what voided an approval, as [StaleBecause] was told; nil when it was not that.
+func ChangedOf(err error) []string {
+	var c changes
+	if !errors.As(err, &c) {
+		return nil
+	}
+	return c
 }

@@ -31,24 +31,29 @@ func (l *Log) commitLoop() {
 
 // rowState is a row as the group being built sees it.
 type rowState struct {
-	exists, open bool
-	last         uint64
+	exists, open, waits bool
+	last                uint64
 }
 
 var errRowState = errors.New("the event does not fit the row's state")
 
 // fits reports whether an event of kind k may follow in a row: decided opens it, ended closes it,
-// and nothing comes before or after. One id is one row (X48).
+// and nothing comes before or after. What waits is resolved first, once. One id is one row (X48).
 func (s rowState) fits(k Kind) bool {
 	if k == KindDecided || standalone(k) {
 		return !s.exists
+	}
+	if k == KindResolved {
+		return s.waits
 	}
 	return s.open
 }
 
 // opens reports whether an event of this kind begins something. Those stop at the reserve; what ends
 // something may use it, so that what runs can be closed.
-func opens(k Kind) bool { return k != KindEffectClosed && k != KindEnded && k != KindSystem }
+func opens(k Kind) bool {
+	return k != KindEffectClosed && k != KindEnded && k != KindSystem && k != KindResolved
+}
 
 // group is what the committer builds. It is kept from one commit to the next, so that an entry costs
 // no garbage.
@@ -158,7 +163,7 @@ func (l *Log) commit(requests []*request, size int) {
 			r.answer(unavailable(err))
 			continue
 		}
-		g.rows[k] = rowState{exists: true, open: r.open || (state.open && r.kind != KindEnded), last: r.index}
+		g.rows[k] = rowState{exists: true, open: r.open || (state.open && r.kind != KindEnded), waits: r.waits, last: r.index}
 	}
 	if len(g.kept) == 0 {
 		return

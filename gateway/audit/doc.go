@@ -30,8 +30,10 @@
 // The header is self-delimiting:
 //
 //	 0  uint8   version, 2
-//	 1  uint8   kind: 1 decided, 2 started, 3 effect, 4 effect-closed, 5 ended, 6 refused, 7 admin, 8 system
-//	 2  uint8   flags: bit 0 means that the row stays open until an ended entry; others are 0
+//	 1  uint8   kind: 1 decided, 2 started, 3 effect, 4 effect-closed, 5 ended, 6 refused, 7 admin, 8 system,
+//	            9 resolved
+//	 2  uint8   flags: bit 0 means that the row stays open until an ended entry, bit 1 that it waits for
+//	            a resolved one; others are 0
 //	 3  uint8   length n of the organisation, 1 to 63
 //	 4  uint64  index: 0 for the first entry of the log, then one more each
 //	12  uint64  0, or 1 + the index of the previous entry of the same row

@@ -29,7 +29,7 @@ func (r *request) encode(ev *Event) error {
 		if err := b.check(); err != nil {
 			return err
 		}
-		kind, r.open = KindDecided, b.Verdict == VerdictAllow
+		kind, r.open, r.waits = KindDecided, b.Verdict == VerdictAllow, b.Verdict == VerdictNeedsApproval
 		r.body, fast = appendDecided(r.body[:0], b)
 	case *Ended:
 		if b == nil {
@@ -52,8 +52,12 @@ func (r *request) encode(ev *Event) error {
 		if err != nil {
 			return refuse("it does not encode: %w", err)
 		}
-		d, decided := settled.(Decided)
-		r.open = decided && d.Verdict == VerdictAllow
+		switch b := settled.(type) {
+		case Decided:
+			r.open, r.waits = b.Verdict == VerdictAllow, b.Verdict == VerdictNeedsApproval
+		case Resolved:
+			r.open = b.Resolution == ResolvedApproved
+		}
 		r.body = append(r.body[:0], data...)
 	}
 	if ev.ID == "" && standalone(kind) {

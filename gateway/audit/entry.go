@@ -15,6 +15,7 @@ const (
 	formatVersion = 2
 	headerFixed   = 60
 	flagOpen      = 1 // the row stays open until an ended entry
+	flagWaits     = 2 // the row waits for a resolved entry
 	nonceBytes    = 12
 	sealOverhead  = nonceBytes + 16
 
@@ -27,6 +28,7 @@ const (
 type header struct {
 	kind   Kind
 	open   bool
+	waits  bool
 	org    string
 	index  uint64
 	prev   uint64 // 0, or 1 + index
@@ -40,6 +42,9 @@ func (h *header) append(b []byte) []byte {
 	var flags byte
 	if h.open {
 		flags = flagOpen
+	}
+	if h.waits {
+		flags |= flagWaits
 	}
 	b = append(b, formatVersion, byte(h.kind), flags, byte(len(h.org)))
 	b = binary.BigEndian.AppendUint64(b, h.index)
@@ -62,13 +67,13 @@ func parseHeader(p []byte) (h header, sealed []byte, err error) {
 		return h, nil, errors.New("the format version is unknown")
 	case !Kind(p[1]).Valid():
 		return h, nil, errors.New("the kind is unknown")
-	case p[2]&^flagOpen != 0:
+	case p[2]&^(flagOpen|flagWaits) != 0:
 		return h, nil, errors.New("a flag is unknown")
 	case len(p) < n+sealOverhead:
 		return h, nil, errors.New("the entry is cut")
 	}
 	h = header{
-		kind: Kind(p[1]), open: p[2]&flagOpen != 0, org: string(p[headerFixed:n]),
+		kind: Kind(p[1]), open: p[2]&flagOpen != 0, waits: p[2]&flagWaits != 0, org: string(p[headerFixed:n]),
 		index: binary.BigEndian.Uint64(p[4:]), prev: binary.BigEndian.Uint64(p[12:]), time: int64(binary.BigEndian.Uint64(p[20:])),
 		id: ulid.ULID(p[28:44]), keyID: [8]byte(p[44:52]), synced: binary.BigEndian.Uint64(p[52:]),
 	}

@@ -22,12 +22,13 @@ const (
 	KindRefused                      // refused before there was a session: no credential, not a request
 	KindAdmin                        // somebody changed, or tried to change, a setting
 	KindSystem                       // start, stop, recovery, erasure
+	KindResolved                     // what came of waiting for a person: nothing, or the row goes on
 	numKinds
 )
 
 var kindNames = [numKinds]string{
 	KindDecided: "decided", KindStarted: "started", KindEffect: "effect", KindEffectClosed: "effect-closed",
-	KindEnded: "ended", KindRefused: "refused", KindAdmin: "admin", KindSystem: "system",
+	KindEnded: "ended", KindRefused: "refused", KindAdmin: "admin", KindSystem: "system", KindResolved: "resolved",
 }
 
 // Valid reports whether k is a member of the set.
@@ -48,14 +49,14 @@ const SystemOrg = "system"
 type Event struct {
 	// Org owns the event and its key seals it; "" is [SystemOrg].
 	Org string
-	// ID is the row's ULID: the invocation's, for the five kinds of an invocation. For the
+	// ID is the row's ULID: the invocation's, for the six kinds of an invocation. For the
 	// others it may be empty, and a new one is made.
 	ID string
-	// Body is one of the eight kinds.
+	// Body is one of the nine kinds.
 	Body Body
 }
 
-// Body is implemented by [Decided], [Started], [Effect], [EffectClosed], [Ended], [Refused],
+// Body is implemented by [Decided], [Resolved], [Started], [Effect], [EffectClosed], [Ended], [Refused],
 // [Admin] and [System] and by nothing else.
 type Body interface {
 	Kind() Kind
@@ -147,6 +148,34 @@ type Decided struct {
 	Clearance   abi.Classification `json:"clearance,omitzero"`   // of the answer
 	Lifecycle   string             `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef  `json:"replacedBy,omitempty"` // what to invoke instead of such a one
+}
+
+// Resolution is the closed set of what comes of waiting for a person.
+type Resolution string
+
+// The resolutions. Only what is approved goes on.
+const (
+	ResolvedApproved Resolution = "approved" // and used up: it runs now
+	ResolvedRejected Resolution = "rejected"
+	ResolvedExpired  Resolution = "expired"
+	ResolvedStale    Resolution = "stale"   // what was approved is not what there is any more
+	ResolvedRefused  Resolution = "refused" // nobody was asked
+)
+
+// Valid reports whether r is a member of the set.
+func (r Resolution) Valid() bool {
+	switch r {
+	case ResolvedApproved, ResolvedRejected, ResolvedExpired, ResolvedStale, ResolvedRefused:
+		return true
+	}
+	return false
+}
+
+// Resolved ends the waiting of an invocation that needed an approval (X42).
+type Resolved struct {
+	Resolution Resolution `json:"resolution"`
+	Code       abi.Code   `json:"code,omitempty"` // empty: it was approved
+	By         string     `json:"by,omitempty"`   // principal that decided
 }
 
 // Started is the durable intent (S8). It has nothing to say beyond its header.
@@ -251,6 +280,7 @@ func (Ended) Kind() Kind        { return KindEnded }
 func (Refused) Kind() Kind      { return KindRefused }
 func (Admin) Kind() Kind        { return KindAdmin }
 func (System) Kind() Kind       { return KindSystem }
+func (Resolved) Kind() Kind     { return KindResolved }
 
 // Entry is an event as it was recorded.
 type Entry struct {
@@ -280,6 +310,8 @@ func decodeBody(k Kind, data []byte) (Body, error) {
 		return decodeAs[Admin](data)
 	case KindSystem:
 		return decodeAs[System](data)
+	case KindResolved:
+		return decodeAs[Resolved](data)
 	}
 	return nil, abi.Errorf(abi.CodeInternal, "an audit entry has an unknown kind")
 }

@@ -15,12 +15,17 @@ type index struct {
 	sealed   []span    // files that are full, in order; only ever appended to
 	previous *segment  // the last of them
 	current  *segment  // the file that is written; nil in a log without entries
-	open     openRows  // allowed, not ended
+	open     openRows  // allowed and not ended, or waiting for a person
 	greatest ulid.ULID // of all ids
 }
 
-// openRows are the rows that may go on, with the index of their last entry.
-type openRows map[rowKey]uint64
+// openRows are the rows that may go on.
+type openRows map[rowKey]openRow
+
+type openRow struct {
+	last  uint64 // index of its last entry
+	waits bool   // for a person, and for nothing that runs
+}
 
 // span is what is known of a full file at any time.
 type span struct {
@@ -83,10 +88,10 @@ func (x *index) add(e *located) {
 	}
 	k := rowKey{e.org, e.id}
 	switch _, goesOn := x.open[k]; {
-	case e.kind == KindEnded:
+	case e.kind == KindEnded, e.kind == KindResolved && !e.header.open:
 		delete(x.open, k)
-	case e.header.open || goesOn:
-		x.open[k] = e.index
+	case e.header.open || e.waits || goesOn:
+		x.open[k] = openRow{e.index, e.waits}
 	}
 }
 
@@ -139,8 +144,8 @@ func (s *segment) find(i uint64) (offset, length int64, ok bool) {
 // An id is new when it is none of the open rows and none of those of the last two files. Older
 // files are not asked: ids are made of the time and 80 random bits, by the gateway alone.
 func (x *index) state(k rowKey) rowState {
-	if last, ok := x.open[k]; ok {
-		return rowState{exists: true, open: true, last: last}
+	if r, ok := x.open[k]; ok {
+		return rowState{exists: true, open: !r.waits, waits: r.waits, last: r.last}
 	}
 	if x.greatest.Compare(k.id) < 0 {
 		return rowState{}

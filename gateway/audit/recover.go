@@ -14,8 +14,10 @@ import (
 func (l *Log) Recover(ctx context.Context) (int, error) {
 	l.mu.RLock()
 	open := make([]rowKey, 0, len(l.index.open))
-	for k := range l.index.open {
-		open = append(open, k)
+	for k, r := range l.index.open {
+		if !r.waits { // a person has time, and no process
+			open = append(open, k)
+		}
 	}
 	found := l.found
 	l.mu.RUnlock()
@@ -48,6 +50,22 @@ func (l *Log) Recover(ctx context.Context) (int, error) {
 	return closed, nil
 }
 
+// RowID names a row.
+type RowID struct{ Org, ID string }
+
+// Waiting lists the rows that wait for a person, in no order.
+func (l *Log) Waiting() []RowID {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var out []RowID
+	for k, r := range l.index.open {
+		if r.waits {
+			out = append(out, RowID{k.org, k.id.String()})
+		}
+	}
+	return out
+}
+
 // interrupted is the end of a row that has none.
 func (l *Log) interrupted(k rowKey) (Ended, error) {
 	rd, err := l.reader(k.org)
@@ -59,7 +77,7 @@ func (l *Log) interrupted(k rowKey) (Ended, error) {
 	}
 	defer rd.close()
 	l.mu.RLock()
-	last := l.index.open[k]
+	last := l.index.open[k].last
 	l.mu.RUnlock()
 	row, err := rd.row(rowRef{id: k.id, last: last})
 	if err != nil {

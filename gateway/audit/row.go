@@ -40,6 +40,8 @@ type Row struct {
 	Entries    int         `json:"entries"` // how many were folded
 	Invocation string      `json:"invocationId,omitempty"`
 	Decision   *Decided    `json:"decision,omitempty"`
+	Resolution *Resolved   `json:"resolution,omitempty"` // of one that needed an approval, once it waits no more
+	ResolvedAt *time.Time  `json:"resolvedAt,omitempty"`
 	StartedAt  *time.Time  `json:"startedAt,omitempty"`
 	Effects    []EffectRow `json:"effects,omitempty"`
 	EndedAt    *time.Time  `json:"endedAt,omitempty"`
@@ -96,7 +98,7 @@ func Fold(entries []Entry) (Row, error) {
 			return odd(e, "does not belong to its row")
 		case (i == 0) != (k == KindDecided || standalone(k)):
 			return odd(e, "is out of order")
-		case row.Ended != nil:
+		case row.Ended != nil, i > 0 && row.Decision != nil && k != KindResolved && !row.ran():
 			return odd(e, "follows the end of its row")
 		}
 		switch b := e.Body.(type) {
@@ -105,6 +107,11 @@ func Fold(entries []Entry) (Row, error) {
 			if b.Code == abi.CodeCanceled { // while it waited for its turn
 				row.Cancel = CancelProven
 			}
+		case Resolved:
+			if i != 1 || row.Decision.Verdict != VerdictNeedsApproval {
+				return odd(e, "resolves what does not wait")
+			}
+			row.Resolution, row.ResolvedAt = &b, &e.Time
 		case Started:
 			row.StartedAt = &e.Time
 		case Effect:
@@ -162,7 +169,7 @@ func (r Row) View(clearance abi.Classification) Row {
 		return r
 	}
 	d := *r.Decision
-	if d.Verdict != VerdictAllow {
+	if !r.ran() {
 		if !d.Label.FlowsTo(clearance) {
 			d.InputBytes, d.InputDigest = 0, ""
 			r.Decision = &d
@@ -175,15 +182,20 @@ func (r Row) View(clearance abi.Classification) Row {
 	d.InputBytes, d.InputDigest = 0, ""
 	return Row{
 		ID: r.ID, Kind: r.Kind, Org: r.Org, Time: r.Time, Index: r.Index, Entries: 1, Invocation: r.Invocation,
-		Decision: &d, Withheld: true, Cancel: r.Cancel,
+		Decision: &d, Resolution: r.Resolution, ResolvedAt: r.ResolvedAt, Withheld: true, Cancel: r.Cancel,
 	}
+}
+
+// ran reports whether a guest was started, or is about to be.
+func (r *Row) ran() bool {
+	return r.Decision.Verdict == VerdictAllow || r.Resolution != nil && r.Resolution.Resolution == ResolvedApproved
 }
 
 // Label is how sensitive an invocation's row is: the final label of what ran, and public for a
 // decision alone, which is made of policy. An invocation that has not ended is regulated.
 func (r Row) Label() abi.Classification {
 	switch {
-	case r.Withheld || r.Decision == nil || r.Decision.Verdict != VerdictAllow:
+	case r.Withheld || r.Decision == nil || !r.ran():
 		return abi.Public
 	case r.Ended == nil:
 		return abi.Regulated

@@ -36,11 +36,18 @@ func TestRowSchema(t *testing.T) {
 	})
 	mustAppend(t, l, "acme", denied, decision(VerdictDeny))
 	mustAppend(t, l, "acme", running, decision(VerdictAllow))
+	waits, rejected, approved := NewID(), NewID(), NewID()
+	for _, id := range []string{waits, rejected, approved} {
+		mustAppend(t, l, "acme", id, decision(VerdictNeedsApproval))
+	}
+	mustAppend(t, l, "acme", rejected, Resolved{Resolution: ResolvedStale, Code: abi.CodeApprovalStale, By: "principal:acme/p"})
+	mustAppend(t, l, "acme", approved, Resolved{Resolution: ResolvedApproved, By: "principal:acme/p"})
+	mustAppend(t, l, "acme", approved, Ended{Outcome: OutcomeCompleted, Label: abi.Secret})
 	mustAppend(t, l, "acme", "", Refused{Code: abi.CodeInvalidJSON, Listener: "admin", Method: "POST", Route: "/v1/x", Remote: "127.0.0.1", Subject: &SubjectRef{"user", "a"}, Detail: "d"})
 	mustAppend(t, l, "acme", "", Admin{Operation: "secret.updated", Actor: "root", Role: "operator", ObjectKind: "secret", Object: "k", Fields: []string{"value"}, Code: abi.CodeForbidden})
 	mustAppend(t, l, "acme", "", System{Event: "recovered", Version: "1", Org: "x", Interrupted: 1, CutBytes: 2, Detail: "d"})
 	page, err := l.Rows(ctx, "acme", Query{})
-	if err != nil || len(page.Rows) != 6 {
+	if err != nil || len(page.Rows) != 9 {
 		t.Fatalf("%d rows, %v", len(page.Rows), err)
 	}
 	for _, row := range page.Rows {

@@ -117,6 +117,17 @@ func (d Decided) settle() (Body, error) {
 	return d, nil
 }
 
+func (r Resolved) settle() (Body, error) {
+	if !r.Resolution.Valid() {
+		return nil, refuse("resolution %s is not known", abi.Quote(string(r.Resolution)))
+	}
+	if (r.Resolution == ResolvedApproved) != (r.Code == "") {
+		return nil, refuse("what is not approved has a code, and nothing else has")
+	}
+	texts(&r.By)
+	return r, known(r.Code)
+}
+
 func (s Started) settle() (Body, error) { return s, nil }
 
 func (e Effect) settle() (Body, error) {

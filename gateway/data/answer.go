@@ -37,6 +37,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, a invoke.Answer) {
 	if a.Fuel > 0 {
 		out.SetCanonical(nameFuel, strconv.AppendInt(text[:0], a.Fuel, 10))
 	}
+	if a.Location != "" {
+		out.Set("Location", a.Location)
+	}
 	if a.ReplacedBy != "" {
 		out.SetCanonical(nameReplacedBy, []byte(a.ReplacedBy))
 	}

@@ -167,3 +167,113 @@ func TestCustomInAnOutage(t *testing.T) {
 		}
 	}
 }
+
+// S18: an authority ends with the environment it was given in: when that is tightened so that it would
+// give less, or is gone; not when it is loosened within its base, or when another is changed.
+func TestAuthorityInOwnEnvironment(t *testing.T) {
+	was := environment.Custom{
+		Org: "acme", Slug: "own", Base: ref("project"), Reach: abi.ReachOwner, MaxData: abi.Secret, Allowed: []abi.CapabilityRef{callee}, Revision: 1,
+	}
+	for name, c := range map[string]struct {
+		ends   bool
+		change func(*world, *environment.Custom)
+	}{
+		"nothing":                {false, func(*world, *environment.Custom) {}},
+		"listed no more":         {true, func(_ *world, c *environment.Custom) { c.Allowed = []abi.CapabilityRef{caller} }},
+		"no list any more":       {false, func(_ *world, c *environment.Custom) { c.Allowed = nil }},
+		"a lower ceiling":        {true, func(_ *world, c *environment.Custom) { c.MaxData = abi.Confidential }},
+		"a higher ceiling":       {false, func(_ *world, c *environment.Custom) { c.MaxData = abi.Regulated }},
+		"a longer reach":         {false, func(_ *world, c *environment.Custom) { c.Reach = abi.ReachIntegration }},
+		"none":                   {true, func(_ *world, c *environment.Custom) { c.Reach = 0 }},
+		"its base is overridden": {true, func(w *world, _ *environment.Custom) { w.overrides[ref("project")] = abi.Internal }},
+		"another is overridden":  {false, func(w *world, _ *environment.Custom) { w.overrides[ref("org")] = abi.Internal }},
+		"it is gone":             {true, func(_ *world, c *environment.Custom) { c.Slug = "other" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := full()
+			latest := derive(w, was)
+			f := w.facts(ownRef, callee, abi.ReachOwner)
+			d := Decide(latest, &f)
+			a := Authorize(latest, &f, &d, terms(func() *Snapshot { return latest }))
+			if a == nil {
+				t.Fatalf("refused: %+v", d.Explain())
+			}
+			next := was
+			w.generation++
+			c.change(&w, &next)
+			latest = derive(w, next)
+			if err := a.Current(); (err != nil) != c.ends || err != nil && err.Code != abi.CodeGrantRevoked {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// X23, promise 2: what is allowed in a space is, with the same rights, allowed in the one around it, and
+// carries there at least as much.
+func TestInnerSpaceNeverWidens(t *testing.T) {
+	allowed := 0
+	property := func(t *rapid.T) {
+		w := drawWorld(t)
+		s := w.snapshot()
+		org := s.Orgs.At(w.org)
+		inner := org.Spaces.At("main")
+		inner.Floor, inner.Clearance = abi.Join(inner.Floor, drawLabel(t, "inner floor")), abi.Meet(inner.Clearance, drawLabel(t, "inner clearance"))
+		inner.Production, inner.Dev = inner.Production || rapid.Bool().Draw(t, "inner production"), inner.Dev && rapid.Bool().Draw(t, "inner dev")
+		org.Spaces = org.Spaces.With(nil, "inner", inner)
+		f := drawFacts(t, w)
+		outer := f
+		f.Space = "inner"
+		in := Decide(s, &f)
+		if in.Verdict != Allow {
+			return
+		}
+		allowed++
+		out := Decide(s, &outer)
+		if out.Verdict != Allow || in.Ceiling > out.Ceiling || in.Start < out.Start || in.Reach > out.Reach {
+			t.Fatalf("%+v, around it %+v", in, out)
+		}
+	}
+	for round := 0; allowed == 0 && round < 100; round++ {
+		rapid.Check(t, property)
+	}
+	if allowed == 0 {
+		t.Error("nothing was ever allowed: the property says nothing")
+	}
+}
+
+// X70: whoever a grant is of, it does not hold in a user's space that it does not name; whose data it is was
+// settled by the subject's grant, so a calling biome's is asked only for what it names itself.
+func TestGrantsInAUsersSpace(t *testing.T) {
+	w := full()
+	env := ref("project")
+	for name, c := range map[string]struct {
+		subject, biome []string
+		personal       bool
+		code           abi.Code
+	}{
+		"of everybody's":            {nil, nil, false, ""},
+		"a user's":                  {nil, nil, true, abi.CodeMissingGrant},
+		"a user's, named":           {[]string{"main"}, nil, true, ""},
+		"another's, named":          {[]string{"theirs"}, nil, true, abi.CodeMissingGrant},
+		"a biome's, named":          {[]string{"main"}, []string{"main"}, true, ""},
+		"a biome's, named another":  {[]string{"main"}, []string{"theirs"}, true, abi.CodeMissingGrant},
+		"everybody's, not named":    {[]string{"theirs"}, nil, false, abi.CodeMissingGrant},
+		"a biome's, not named here": {nil, []string{"theirs"}, false, abi.CodeMissingGrant},
+	} {
+		s := w.snapshot()
+		org := s.Orgs.At("acme")
+		f := w.child(t, env, abi.ReachOwner, abi.ReachOwner, abi.Public)
+		e := org.Spaces.At("main")
+		e.Personal = c.personal
+		org.Spaces = org.Spaces.With(nil, "main", e)
+		for subject, spaces := range map[abi.Subject][]string{user: c.subject, relay: c.biome} {
+			held := *org.Held(subject, callee).In(env)
+			held.Spaces = spaces
+			org.Grants = org.Grants.With(nil, Holder{subject, callee}, Held{&held})
+		}
+		if d := Decide(s, &f); d.Code != c.code {
+			t.Errorf("%s: %q: %+v", name, d.Code, d.Explain())
+		}
+	}
+}

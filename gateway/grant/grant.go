@@ -31,15 +31,15 @@ type Grant struct {
 	// organisation, save those of users: who may invoke in these is named (X70).
 	Spaces      []string     `json:"spaces,omitempty"`
 	Expires     *time.Time   `json:"expires,omitempty"`
-	Rate        *Rate        `json:"rate,omitempty"` // nil: no ceiling beside the subject's and the client's
+	Rate        *Rate        `json:"rate,omitempty"`     // nil: no ceiling beside the subject's and the client's
+	Approval    bool         `json:"approval,omitempty"` // a person has to approve every use
 	Obligations []Obligation `json:"obligations,omitempty"`
 	Replaces    string       `json:"replaces,omitempty"` // the grant that ended with the making of this one
 	Install     string       `json:"install,omitempty"`  // the install grant this was made by, for biome: subjects
 	CreatedBy   string       `json:"createdBy"`
 	CreatedAt   time.Time    `json:"createdAt"`
 
-	asked Obligations
-	names *resources
+	more *compiled // of the few that have something to compile
 }
 
 // Bounds of one grant.
@@ -49,19 +49,22 @@ const (
 )
 
 // Compile makes the grant ready to be used. An error means that it should not have been stored.
-func (g *Grant) Compile() (err error) {
-	if g.asked, err = CompileObligations(g.Obligations); err != nil {
+func (g *Grant) Compile() error {
+	asks, err := CompileObligations(g.Obligations)
+	if err != nil {
 		return err
 	}
+	asks.Approval = asks.Approval || g.Approval
 	urls, err := CompileURLs(g.URLs)
 	if err != nil {
 		return err
 	}
 	if urls != nil {
-		g.asked.Egress = append(g.asked.Egress, urls)
+		asks.Egress = append(asks.Egress, urls)
 	}
-	if !slices.Contains(g.Globs, Everything) {
-		g.names = &resources{globs: g.Globs}
+	g.more = nil
+	if everything := slices.Contains(g.Globs, Everything); !everything || g.Approval || g.Obligations != nil || urls != nil {
+		g.more = &compiled{asks: asks, globs: g.Globs}
 	}
 	return nil
 }
@@ -96,7 +99,12 @@ func holdsIn(spaces []string, space string, personal bool) bool {
 }
 
 // Asks is what the grant asks for besides the right it gives. Nothing, before it was compiled.
-func (g *Grant) Asks() Obligations { return g.asked }
+func (g *Grant) Asks() Obligations {
+	if g.more == nil {
+		return Obligations{}
+	}
+	return g.more.asks
+}
 
 // Rate is how often a grant may be used, over all who use it.
 type Rate struct {
@@ -140,22 +148,22 @@ func (g *EnvironmentGrant) HoldsIn(space string, personal bool) bool {
 }
 
 // AnyCapability, in an approve grant, covers every request.
-const AnyCapability abi.CapabilityRef = "*"
+const AnyCapability = "*"
 
 // ApproveGrant lets a principal decide requests for a capability (S17).
 type ApproveGrant struct {
-	ID         string            `json:"id"`
-	Org        string            `json:"org"`
-	Principal  string            `json:"principal"`  // its name
-	Capability abi.CapabilityRef `json:"capability"` // or [AnyCapability]
-	Expires    *time.Time        `json:"expires,omitempty"`
-	CreatedBy  string            `json:"createdBy"`
-	CreatedAt  time.Time         `json:"createdAt"`
+	ID         string     `json:"id"`
+	Org        string     `json:"org"`
+	Principal  string     `json:"principal"`  // its name
+	Capability string     `json:"capability"` // a ref, or [AnyCapability]
+	Expires    *time.Time `json:"expires,omitempty"`
+	CreatedBy  string     `json:"createdBy"`
+	CreatedAt  time.Time  `json:"createdAt"`
 }
 
 // Covers reports whether the grant is this principal's, for this capability.
 func (g *ApproveGrant) Covers(principal string, ref abi.CapabilityRef) bool {
-	return g.Principal == principal && (g.Capability == AnyCapability || g.Capability == ref)
+	return g.Principal == principal && (g.Capability == AnyCapability || g.Capability == string(ref))
 }
 
 // Install says which environments an organisation admitted a biome to, bound to one digest,
@@ -172,6 +180,7 @@ type Install struct {
 	Secrets      []string             `json:"secrets"`
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
 	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
+	Approval     string               `json:"approval,omitempty"`    // the approval it was made by; "" when somebody installed it by hand
 	Alongside    bool                 `json:"alongside,omitempty"`   // it was made beside those of other digests, not in their place
 	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
@@ -185,6 +194,7 @@ type Stage string
 
 const (
 	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
+	ReviewRequired   Stage = "review-required"   // somebody is asked to admit it
 	OrgInstalled     Stage = "org-installed"     // an install grant admits it
 	Archived         Stage = "archived"          // no more uploads and installs; what is installed goes on
 )

@@ -93,10 +93,25 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if live != nil && shown.Cancel == "" {
 		shown.Cancel = live.cancelState()
 	}
-	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, shown.Label()); err != nil {
+	label := shown.Label()
+	out := Shown{ownRow: toOwner(shown)}
+	if row.Decision.Verdict == audit.VerdictNeedsApproval {
+		var also abi.Classification
+		if out.Approval, also, err = p.waited(ctx, s, &shown); err != nil {
+			return p.refuse(ctx, s, &r, abi.AsError(err))
+		}
+		label = abi.Join(label, also)
+	}
+	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, label); err != nil {
 		return p.refuse(ctx, s, &r, abi.AsError(err))
 	}
-	return jsonAnswer(http.StatusOK, toOwner(shown))
+	return jsonAnswer(http.StatusOK, out)
+}
+
+// Shown is one row of a session's own, with what came of waiting for a person.
+type Shown struct {
+	ownRow
+	Approval *Waited `json:"approval,omitempty"`
 }
 
 // Cancellation is the answer to a request to cancel.
@@ -189,7 +204,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 		for ref := range o.Routes.All() {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
 			f.Rate, f.Schema = gate.Within, gate.Satisfied // listing uses nothing up
-			if d := gate.Decide(snapshot, f); d.Verdict == gate.Allow && d.Owner == org {
+			if d := gate.Decide(snapshot, f); d.Verdict != gate.Deny && d.Owner == org {
 				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
 			}
 		}

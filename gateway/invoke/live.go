@@ -127,12 +127,20 @@ func (l *live) part(id string) *livePart {
 
 // add refuses while the server drains.
 func (l *live) add(r *running) *abi.Error {
+	if refused := l.reserve(); refused != nil {
+		return refused
+	}
+	l.put(r)
+	return nil
+}
+
+// reserve counts an invocation that is put later, or ended, and refuses while the server drains.
+func (l *live) reserve() *abi.Error {
 	l.n.Add(1) // before the look at draining: either drain sees it or it sees drain
 	if l.draining.Load() {
 		l.ended()
 		return abi.Errorf(abi.CodeDraining, "the server is shutting down")
 	}
-	l.put(r)
 	return nil
 }
 

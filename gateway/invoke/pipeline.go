@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/gate"
@@ -34,7 +35,10 @@ type Options struct {
 	Refusals  *refusal.Recorder
 	Schemas   *schema.Cache
 	Limiter   rate.Limiter
-	Services  boundary.Services // Journal, Children and Audit are the pipeline's own
+	Box       approval.Box // seals what waits for a person
+	// Versions looks at files that an input names; see [files.Service.Versions].
+	Versions func(ctx context.Context, workspace string, ceiling abi.Classification, paths []string) (map[string]string, abi.Classification, error)
+	Services boundary.Services // Journal, Children and Audit are the pipeline's own
 	// Workspace makes a session's workspace with a root of the given label, or finds it there.
 	Workspace func(ctx context.Context, id string, root abi.Classification) error
 	Limits    abi.Limits // of the server: running and waiting invocations
@@ -51,6 +55,8 @@ type Pipeline struct {
 	ids   *ids
 	watch watch
 	rooms sync.Map // workspaces that were made or found by this process
+
+	dispatched sync.Map // ids of approved invocations that are run, or about to be, by this process
 }
 
 // New makes a pipeline.
@@ -90,6 +96,9 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
 		return p.refuse(ctx, s, &r, refused)
 	}
 	if denial := c.decide(ctx); denial != nil {
+		if c.decision.Verdict == gate.NeedsApproval {
+			return c.await(ctx)
+		}
 		return c.deny(ctx, denial)
 	}
 	return c.run(ctx)
@@ -113,6 +122,7 @@ type attempt struct {
 	asks     bool                 // it only asks: nothing is run and nothing used up
 	wait     time.Duration        // until the limiter would let it pass
 	told     []problem.Suggestion // for the host calls that were refused, once it has ended
+	approved *approval.Standing   // what it is run by, when it waited for a person
 	own      running              // what live is of a caller's
 	life     lifetime.Context
 }
@@ -243,7 +253,7 @@ func (c *attempt) execute(ctx context.Context, a *authority.Authority) result {
 	}
 	// The decision is in the log's order before the run, and durable with whatever comes
 	// first: the intent of an effect, or the outcome.
-	if err := c.recordDecision(ctx, nil, false); err != nil {
+	if err := c.recordStart(ctx); err != nil {
 		return result{broken: err}
 	}
 	outcome := c.outcome(ctx, a)

@@ -46,6 +46,9 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 			d.Checks = append(d.Checks, audit.Check{Name: names[i].Name, Verdict: r.State.String(), Code: r.Code})
 		}
 	}
+	if denial == nil && c.decision.Verdict == gate.NeedsApproval {
+		d.Verdict, d.Code = audit.VerdictNeedsApproval, c.decision.Code
+	}
 	if denial != nil {
 		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
 		for _, s := range c.suggestions() {
@@ -53,6 +56,14 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 		}
 	}
 	return c.append(ctx, d, wait)
+}
+
+// recordStart appends that it runs now: the decision, or, of what waited for a person, that person's.
+func (c *attempt) recordStart(ctx context.Context) error {
+	if c.approved == nil {
+		return c.recordDecision(ctx, nil, false)
+	}
+	return c.append(ctx, audit.Resolved{Resolution: audit.ResolvedApproved, By: c.approved.Decision.By}, false)
 }
 
 // append appends an event of this invocation. A caller that leaves does not leave a gap.

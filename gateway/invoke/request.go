@@ -44,7 +44,8 @@ type Answer struct {
 	Status     int    // 0 is 200
 	Output     []byte
 	Label      abi.Classification
-	Fuel       int64 // that the invocation used; 0: nothing ran, or it is not for the caller to know (S6)
+	Location   string // where to look for what comes of it
+	Fuel       int64  // that the invocation used; 0: nothing ran, or it is not for the caller to know (S6)
 	// ReplacedBy is what to invoke instead of the capability, when it is deprecated or retired and has a
 	// successor (X61).
 	ReplacedBy abi.CapabilityRef

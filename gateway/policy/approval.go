@@ -236,7 +236,7 @@ func (s *Service) UseApproval(ctx context.Context, org, id string, f *gate.Facts
 		f.Now = now
 		d = gate.Decide(snap, f)
 		if d.Verdict != gate.Allow {
-			return nil, approval.StaleBecause(nil).WithCause(d.Err())
+			return nil, approval.StaleBecause(nil)
 		}
 		b := st.basis(snap, f, &d)
 		b.Files = files

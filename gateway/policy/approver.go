@@ -75,7 +75,7 @@ func (s *Service) CreateApproveGrant(ctx context.Context, p session.Principal, r
 			return nil, abi.Errorf(abi.CodeInvalidRequest, "the principal's role is %s, and grants to approve are for approvers", who.Role).At("/principal")
 		}
 		if r.Capability != grant.AnyCapability {
-			if _, err := abi.ParseCapabilityRef(string(r.Capability)); err != nil {
+			if _, err := abi.ParseCapabilityRef(r.Capability); err != nil {
 				return nil, abi.AsError(err).At("/capability")
 			}
 		}

@@ -2,9 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +30,7 @@ const MaxTogether = 1000
 // one change, or none. Its audit event names each.
 func (s *Service) CreateGrants(ctx context.Context, p session.Principal, org string, rs []GrantRequest) ([]grant.Grant, error) {
 	var out []grant.Grant
-	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "urls", "spaces", "expires", "rate", "obligations", "replaces"}}
+	in := intent{by: p, op: OpGrantCreate, org: org, fields: []string{"subject", "capability", "environment", "globs", "urls", "spaces", "expires", "rate", "approval", "obligations", "replaces"}}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		if len(rs) == 0 || len(rs) > MaxTogether {
 			return nil, tooMany("grants")
@@ -88,9 +85,6 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	if o == nil || r.Org != org {
 		return none, notThere("organisation", r.Org)
 	}
-	if err := unsupported(map[string]json.RawMessage{"approval": r.Approval}); err != nil {
-		return none, err
-	}
 	if err := s.checkRight(st, o, r.Subject, r.Environment, r.Expires); err != nil {
 		return none, err
 	}
@@ -122,7 +116,7 @@ func (s *Service) newGrant(st *state, p session.Principal, org string, r GrantRe
 	}
 	return grant.Grant{
 		ID: session.NewID(now), Org: org, Subject: r.Subject, Capability: r.Capability, Environment: r.Environment,
-		Globs: globs, URLs: r.URLs, Spaces: r.Spaces, Replaces: r.Replaces, Expires: r.Expires, Rate: r.Rate, Obligations: r.Obligations, CreatedBy: p.Name(), CreatedAt: now,
+		Globs: globs, URLs: r.URLs, Spaces: r.Spaces, Replaces: r.Replaces, Expires: r.Expires, Rate: r.Rate, Approval: r.Approval, Obligations: r.Obligations, CreatedBy: p.Name(), CreatedAt: now,
 	}, nil
 }
 
@@ -155,16 +149,6 @@ func (o *orgState) replaced(r GrantRequest) (map[string]bool, error) {
 		return nil, abi.Errorf(abi.CodeConflict, "an install grant made it and ends it").At("/replaces").WithHint("change the install grant")
 	}
 	return map[string]bool{g.ID: true}, nil
-}
-
-// unsupported refuses what is not enforced yet, naming the field (PF-B7).
-func unsupported(fields map[string]json.RawMessage) error {
-	for _, f := range slices.Sorted(maps.Keys(fields)) {
-		if len(fields[f]) > 0 {
-			return abi.Errorf(abi.CodeUnsupportedRule, "%s is not enforced yet, so it is not accepted", f).At("/" + f)
-		}
-	}
-	return nil
 }
 
 // checkRight checks what all rights have in common.

@@ -59,7 +59,6 @@ func TestGrantRefusals(t *testing.T) {
 		change  func(*GrantRequest)
 	}{
 		"rate":        {abi.CodeUnsupportedRule, "/rate/perHour", func(r *GrantRequest) { r.Rate = &grant.Rate{} }},
-		"approval":    {abi.CodeUnsupportedRule, "/approval", func(r *GrantRequest) { r.Approval = json.RawMessage(`true`) }},
 		"obligations": {abi.CodeUnsupportedRule, "/obligations/0/kind", func(r *GrantRequest) { r.Obligations = []grant.Obligation{{Kind: grant.ObligeCost}} }},
 		"no globs":    {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{} }}, // PF-A1
 		"a bad glob":  {abi.CodeUnsupportedRule, "/globs", func(r *GrantRequest) { r.Globs = []string{"../x"} }},
@@ -286,7 +285,7 @@ func TestRefsAreUnique(t *testing.T) {
 	put := func(org, name string, n int, refs ...abi.CapabilityRef) error {
 		_, _, err := s.PutBiome(t.Context(), s.op, BiomeRequest{Org: org, Digest: sum(n), Manifest: manifest(name, refs, abi.Requires{})})
 		m, _ := abi.DecodeManifest(manifest(name, refs, abi.Requires{}))
-		if early := s.CheckBiome(s.op, org, m); abi.CodeOf(early) != abi.CodeOf(err) && err != nil {
+		if early := s.CheckBiome(s.op, org, "", m); abi.CodeOf(early) != abi.CodeOf(err) && err != nil {
 			t.Errorf("asked early: %v; in the end: %v", early, err)
 		}
 		return err

@@ -22,6 +22,9 @@ type Options struct {
 	Auditor Auditor
 	// Sessions bounds the open sessions of one organisation; 0 is the table's default.
 	Sessions int64
+	// Uploads bounds the versions that are kept of one organisation's biomes, all together; 0 is the
+	// table's default.
+	Uploads int64
 	// Approvals bounds the requests of one organisation that wait for a person; 0 is the table's default.
 	Approvals int64
 	// Rates is what an organisation begins with; what is 0 is the default.
@@ -135,7 +138,7 @@ type SpaceRequest struct {
 }
 
 // GrantRequest makes a grant. Replaces, unless "", names a grant in force for the same subject,
-// capability and environment: it ends in the same change. Approval is refused until it is enforced (PF-B7).
+// capability and environment: it ends in the same change.
 type GrantRequest struct {
 	Org         string             `json:"org"`
 	Subject     abi.Subject        `json:"subject"`
@@ -146,8 +149,8 @@ type GrantRequest struct {
 	Spaces      []string           `json:"spaces,omitempty"`
 	Expires     *time.Time         `json:"expires,omitempty"`
 	Rate        *grant.Rate        `json:"rate,omitempty"`
+	Approval    bool               `json:"approval,omitempty"` // a person has to approve every use
 	Replaces    string             `json:"replaces,omitempty"`
-	Approval    json.RawMessage    `json:"approval,omitempty"`
 	Obligations []grant.Obligation `json:"obligations,omitempty"`
 }
 
@@ -169,10 +172,10 @@ type EnvironmentGrantRequest struct {
 
 // ApproveGrantRequest lets a principal approve.
 type ApproveGrantRequest struct {
-	Org        string            `json:"org"`
-	Principal  string            `json:"principal"`
-	Capability abi.CapabilityRef `json:"capability"` // or "*"
-	Expires    *time.Time        `json:"expires,omitempty"`
+	Org        string     `json:"org"`
+	Principal  string     `json:"principal"`
+	Capability string     `json:"capability"` // a ref, or "*"
+	Expires    *time.Time `json:"expires,omitempty"`
 }
 
 // InstallRequest admits one digest of a biome. A list that is absent keeps nothing.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/admin"
+	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/data"
@@ -187,6 +188,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.closing(s.host.Close)
 	s.closing(newWarmer(s.host, s.policy, o.Log).close)
+	s.closing(collect(s.policy, o.Log))
 	services, workspaces, err := s.services(keyring)
 	if err != nil {
 		return nil, err
@@ -202,8 +204,11 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
 		Schemas: schema.NewCache(schemasKept), Limiter: limiter, Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
-		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}),
+		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}), Box: approval.NewBox(keyring), Versions: workspaces.Versions,
 	})
+	if err := s.pipeline.Settle(ctx); err != nil {
+		return nil, err
+	}
 	return s, s.faces(originals, keyring, cat)
 }
 
@@ -277,8 +282,10 @@ func (s *Server) openPolicy(ctx context.Context) error {
 	}
 	s.policy, err = policy.Open(ctx, s.store, policy.Options{
 		Dev: s.o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: s.o.Limits.Get(abi.LimitSessions), Keep: s.keep,
-		Rates: gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
-		Clock: s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
+		Uploads:   s.o.Limits.Get(abi.LimitUploads),
+		Approvals: s.o.Limits.Get(abi.LimitPendingApprovals),
+		Rates:     gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
+		Clock:     s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
 	})
 	if err != nil {
 		return err
@@ -368,7 +375,7 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	})
 	control, err := admin.New(admin.Options{
 		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
-		Guard: guardOf(1), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
+		Decide: s.pipeline.Decide, Guard: guardOf(1), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
 	})
 	if err != nil {
 		return err
@@ -407,6 +414,7 @@ type ready struct {
 
 // Run serves until ctx ends, prints the ready line to out when it does, and closes everything.
 func (s *Server) Run(ctx context.Context, out io.Writer) error {
+	s.closing(s.pipeline.Watch())
 	failed := make(chan error, 3)
 	go func() { failed <- s.data.Serve(s.listen[0]) }()
 	go func() { failed <- ignoreClosed(s.admin.Serve(s.listen[1])) }()

@@ -122,11 +122,9 @@ func TestDenialsAreStructured(t *testing.T) {
 	g.Upload(script("deny", nil,
 		action{ref: "deny:owner.do@1", reach: abi.ReachOwner, shape: strict},
 		action{ref: "deny:platform.do@1", reach: abi.ReachPlatform},
-		action{ref: "deny:approval.do@1", reach: abi.ReachOwner, shape: func(d *abi.Descriptor) { d.RequiresApproval = true }},
 	)).Want(201)
 	g.Install("deny", []string{"project"}, nil).Want(200)
 	g.Grant("user:alice", "deny:platform.do@1", "project")
-	g.Grant("user:alice", "deny:approval.do@1", "project")
 	g.Grant("user:alice", "deny:owner.do@1", "session")
 	g.Grant("agent:bot", "deny:owner.do@1", "project")
 	s := g.Open("user:alice", "project", nil)
@@ -135,7 +133,6 @@ func TestDenialsAreStructured(t *testing.T) {
 	denials := map[abi.Code]servertest.Response{
 		abi.CodeMissingGrant:          s.Invoke("deny:owner.do@1", none),
 		abi.CodeReachCeiling:          s.Invoke("deny:platform.do@1", none),
-		abi.CodeApprovalRequired:      s.Invoke("deny:approval.do@1", none),
 		abi.CodeEnvironmentNotGranted: g.Open("user:alice", "session", nil).Invoke("deny:owner.do@1", none),
 		abi.CodeSubjectNotCovered:     agent.Invoke("deny:owner.do@1", none),
 	}

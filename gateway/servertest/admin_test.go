@@ -173,7 +173,7 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/v1", "/v1/", "/v2/biomes", "/v1/biomes/a/b/c", "/metrics", "/debug/pprof/", "/v1/approvals", "/mcp", "/console"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v2/biomes", "/v1/biomes/a/b/c", "/metrics", "/debug/pprof/", "/mcp", "/console"} {
 		g.Do("GET", g.Admin+path, g.Operator, nil).Refused(abi.CodeNotFound)
 	}
 	if r := g.Control("PATCH", "/v1/biomes", nil).Refused(abi.CodeMethodNotAllowed); r.Header.Get("Allow") != "GET, POST" {
@@ -326,6 +326,8 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/capabilities", "", nil, nil},
 		{"GET /v1/grants", "", nil, nil},
 		{"GET /v1/environment-grants", "", nil, nil},
+		{"GET /v1/approve-grants", "", nil, nil},
+		{"GET /v1/approvals", "", nil, nil},
 		{"GET /v1/sessions", "", nil, nil},
 		{"GET /v1/tokens", "", nil, nil},
 		{"GET /v1/secrets", "", nil, nil},
@@ -335,7 +337,9 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 	} {
 		run(d)
 	}
+	g.Control("POST", "/v1/tokens", map[string]string{"principal": "decider", "role": "approver"}).Want(201)
 	for _, c := range []struct{ post, del, under string }{
+		{"POST /v1/approve-grants", "DELETE /v1/approve-grants/{id}", "/v1/approve-grants/"},
 		{"POST /v1/grants", "DELETE /v1/grants/{id}", "/v1/grants/"},
 		{"POST /v1/environment-grants", "DELETE /v1/environment-grants/{id}", "/v1/environment-grants/"},
 		{"POST /v1/sessions", "DELETE /v1/sessions/{id}", "/v1/sessions/"},
@@ -344,6 +348,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		body := map[string]map[string]string{
 			"/v1/grants/":             {"subject": "user:alice", "capability": "op:a.do@1", "environment": "environment:project"},
 			"/v1/environment-grants/": {"principal": "operator", "subject": "user:alice", "environment": "environment:project"},
+			"/v1/approve-grants/":     {"principal": "decider", "capability": "*"},
 			"/v1/sessions/":           {"subject": "user:alice", "environment": "environment:project"},
 			"/v1/tokens/":             {"principal": "helper", "role": "auditor"},
 		}[c.under]
@@ -364,7 +369,19 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		admit(g, "back", script("back", nil, action{ref: "back:a.do@1", reach: abi.ReachOwner, steps: steps}), []string{"project"}, nil)
 		revokeAll(g, "user:alice", "back:a.do@1")
 	}
+	run(done{"POST /v1/biomes/{name}/promote", "/v1/biomes/op/promote", install, nil})
 	run(done{"POST /v1/biomes/{name}/rollback", "/v1/biomes/back/rollback", nil, []string{"If-Match", `"2"`}})
+	admit(g, "asks", script("asks", nil, action{ref: "asks:a.do@1", reach: abi.ReachOwner, shape: wantsApproval}), []string{"project"}, nil)
+	// Whoever decides is somebody else than who opens the session: another administrator does that.
+	var opener struct{ Token string }
+	g.Control("POST", "/v1/tokens", map[string]string{"principal": "opener", "role": "org-admin"}).Want(201).JSON(&opener)
+	g.Do("POST", g.Admin+"/v1/sessions", opener.Token, map[string]string{"subject": "user:alice", "environment": "environment:project"}).Want(201).JSON(&opener)
+	asks := &servertest.Session{G: g, Token: opener.Token}
+	for _, verdict := range []string{"approve", "reject"} {
+		id := asks.Invoke("asks:a.do@1", none).Waits()
+		run(done{"GET /v1/approvals/{id}", "/v1/approvals/" + id, nil, nil})
+		run(done{"POST /v1/approvals/{id}/" + verdict, "/v1/approvals/" + id + "/" + verdict, map[string]string{}, nil})
+	}
 	var rows struct{ Items []struct{ AuditID string } }
 	g.Control("GET", "/v1/audit?limit=1", nil).Want(200).JSON(&rows)
 	run(done{"GET /v1/audit/{id}", "/v1/audit/" + rows.Items[0].AuditID, nil, nil})

@@ -56,7 +56,9 @@ func (overHTTP) invoke(_ *testing.T, w *bypass, h *attempt) ended {
 	}
 	e.code = r.Code()
 	var d struct{ AuditID string }
-	r.JSON(&d)
+	if r.JSON(&d); r.Status == 202 {
+		d.AuditID = r.Waits()
+	}
 	e.row = recorded(w.g, d.AuditID, e.code)
 	return e
 }
@@ -127,6 +129,9 @@ func (f *overCLI) invoke(t *testing.T, w *bypass, h *attempt) ended {
 	want := 1
 	if info.Kind == abi.KindPermissionDenied || info.Kind == abi.KindUnauthenticated {
 		want = 3
+	}
+	if e.code == abi.CodeApprovalRequired {
+		want = 4
 	}
 	if got := exit.ExitCode(); got != want || stdout.Len() != 0 {
 		t.Errorf("%s: exit code %d, and %q on the standard output", e.code, got, stdout.String())

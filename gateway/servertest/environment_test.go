@@ -340,7 +340,7 @@ func TestFourSetUps(t *testing.T) {
 		t.Error("project with the endpoint: it does not get there")
 	}
 	sandbox.Invoke("h3:page.get@1", none).Refused(abi.CodeReachCeiling)
-	project.Invoke("h3:page.post@1", none).Refused(abi.CodeApprovalRequired)
+	project.Invoke("h3:page.post@1", none).Waits()
 	g.Install("h3", []string{"project", "sandbox"}, nil).Want(200)
 	if errno(project.Invoke("h3:page.get@1", none)) != abi.EDENIED {
 		t.Error("project without the endpoint")

@@ -210,6 +210,19 @@ func (r Response) Refused(code abi.Code) Response {
 	return r
 }
 
+// Waits fails the test unless the answer is that a person has to approve it first, and returns the id to ask
+// about.
+func (r Response) Waits() string {
+	r.T.Helper()
+	var w struct{ InvocationID, Status, Approval string }
+	r.JSON(&w)
+	if r.Status != http.StatusAccepted || r.Code() != abi.CodeApprovalRequired || w.Status != "needs_approval" || w.Approval == "" ||
+		r.Header.Get("Location") != "/v1/invocations/"+w.InvocationID || r.Header.Get("Content-Type") != "application/json" {
+		r.T.Fatalf("expected to wait for an approval, got %d: %s", r.Status, r.Body)
+	}
+	return w.Approval
+}
+
 // Do sends one request. A body that is not []byte or nil is sent as JSON.
 func (g *Gateway) Do(method, url, token string, body any, header ...string) Response {
 	g.T.Helper()
