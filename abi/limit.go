@@ -58,6 +58,7 @@ const (
 	LimitWaiting
 	LimitSessions
 	LimitPendingApprovals
+	LimitUploads
 	LimitDiskReserve
 	numLimits
 )
@@ -138,6 +139,7 @@ var limitTable = [numLimits]LimitInfo{
 	LimitRunning:          {Name: "running", Unit: "count", Default: 64, Scope: ScopeServer, Code: CodeOverloaded},
 	LimitWaiting:          {Name: "waiting", Unit: "count", Default: 256, Scope: ScopeServer, Code: CodeOverloaded},
 	LimitSessions:         {Name: "sessions", Unit: "count", Default: 10_000, Scope: ScopeServer, Code: CodeQuotaExceeded},
+	LimitUploads:          {Name: "uploads", Unit: "count", Default: 10_000, Scope: ScopeServer, Code: CodeQuotaExceeded},
 	LimitPendingApprovals: {Name: "pendingApprovals", Unit: "count", Default: 1_000, Scope: ScopeServer, Code: CodeQuotaExceeded},
 	LimitDiskReserve:      {Name: "diskReserve", Unit: "bytes", Default: 256 * mib, Scope: ScopeServer, Code: CodeAuditUnavailable},
 }

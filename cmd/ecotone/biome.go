@@ -20,6 +20,7 @@ type BiomeCmd struct {
 	Push      BiomePushCmd      `cmd:"" help:"Upload a biome."`
 	Install   BiomeInstallCmd   `cmd:"" help:"Admit one digest of a biome to environments."`
 	Diff      BiomeDiffCmd      `cmd:"" help:"Show what a version of a biome may do at most, and what changes with it."`
+	Promote   BiomePromoteCmd   `cmd:"" help:"Ask for a version to be admitted; somebody else has to approve."`
 	Rollback  BiomeRollbackCmd  `cmd:"" help:"Install the version that was installed before."`
 	Uninstall BiomeUninstallCmd `cmd:"" help:"Revoke a biome's install grants."`
 	Archive   BiomeArchiveCmd   `cmd:"" help:"Take no more uploads and installs of a biome; what is installed goes on."`
@@ -103,8 +104,8 @@ func (c *BiomePushCmd) Run(e *Env) error {
 	return e.show(res.body, uploadText)
 }
 
-// BiomeInstallCmd admits.
-type BiomeInstallCmd struct {
+// admits is what installing a version takes, and asking for it.
+type admits struct {
 	Name        string   `arg:"" help:"Name of the biome."`
 	Digest      string   `help:"Digest to admit; by default the newest upload." placeholder:"HEX"`
 	Environment []string `help:"Environment it may run in; may be repeated." required:"" placeholder:"SLUG"`
@@ -112,18 +113,18 @@ type BiomeInstallCmd struct {
 	Endpoint    []string `help:"Endpoint it may use; may be repeated." placeholder:"NAME"`
 	Secret      []string `help:"Secret it may use; may be repeated." placeholder:"NAME"`
 	Alongside   bool     `help:"Leave other versions that are installed in place."`
-	Permissions string   `help:"Install only if this is the digest of its permission document, as biome diff prints it." placeholder:"HEX"`
+	Permissions string   `help:"Go on only if this is the digest of its permission document, as biome diff prints it." placeholder:"HEX"`
 }
 
-// Run makes or replaces the install grant. What it admits is printed before, and nothing else is
-// admitted: the digest of the permission document goes with the request.
-func (c *BiomeInstallCmd) Run(e *Env) error {
+// request prints what would be admitted, and is the request for nothing else: the digest of the permission
+// document goes with it.
+func (c *admits) request(e *Env) (map[string]any, error) {
 	p, raw, err := e.permissions(c.Name, c.Digest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := permissionsText(e.stderr, raw); err != nil {
-		return err
+		return nil, err
 	}
 	envs := make([]string, len(c.Environment))
 	for i, slug := range c.Environment {
@@ -136,7 +137,34 @@ func (c *BiomeInstallCmd) Run(e *Env) error {
 	if c.Alongside {
 		in["alongside"] = true
 	}
+	return in, nil
+}
+
+// BiomeInstallCmd admits.
+type BiomeInstallCmd struct{ admits }
+
+// Run makes or replaces the install grant.
+func (c *BiomeInstallCmd) Run(e *Env) error {
+	in, err := c.request(e)
+	if err != nil {
+		return err
+	}
 	return e.put("/v1/installs/"+url.PathEscape(c.Name), in)
+}
+
+// BiomePromoteCmd asks for somebody to admit.
+type BiomePromoteCmd struct{ admits }
+
+// Run asks, and prints what waits. The exit code is 4.
+func (c *BiomePromoteCmd) Run(e *Env) error {
+	in, err := c.request(e)
+	if err != nil {
+		return err
+	}
+	if err := e.send(http.MethodPost, "/v1/biomes/"+url.PathEscape(c.Name)+"/promote", in); err != nil {
+		return err
+	}
+	return errQuiet(exitApproval)
 }
 
 func nonNil(list []string) []string { return append([]string{}, list...) }

@@ -34,7 +34,7 @@ func (s *Server) upload(c *call) (*reply, error) {
 	if err := report.Err(); err != nil {
 		return nil, refusedUpload{abi.AsError(err), report}
 	}
-	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Manifest); err != nil {
+	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Digest, report.Manifest); err != nil {
 		return nil, err
 	}
 	report, err := s.o.Host.Admit(c.ctx, c.body)
@@ -52,7 +52,7 @@ func (s *Server) upload(c *call) (*reply, error) {
 	// same name or capability at once, nothing of the second is kept (PF-I2, PF-A16).
 	s.storing.Lock()
 	defer s.storing.Unlock()
-	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Manifest); err != nil {
+	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Digest, report.Manifest); err != nil {
 		return nil, s.discard(c.ctx, report.Digest, err)
 	}
 	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
@@ -95,7 +95,7 @@ func (s *Server) getBiome(c *call) (*reply, error) {
 
 func (s *Server) listUploads(c *call) (*reply, error) {
 	items, err := s.o.Policy.Uploads(c.principal, c.org, c.r.PathValue("name"))
-	return page(c, items, err, func(u policy.Upload) string { return u.Digest }, nil)
+	return page(c, items, err, func(u policy.Version) string { return u.Digest }, nil)
 }
 
 func (s *Server) disableBiome(c *call) (*reply, error) { return s.setDisabled(c, true) }

@@ -116,6 +116,9 @@ func (rt *route) success() int {
 	if rt.empty {
 		return http.StatusNoContent
 	}
+	if rt.waits {
+		return http.StatusAccepted
+	}
 	if rt.method == http.MethodPost && !rt.changes {
 		return http.StatusCreated
 	}

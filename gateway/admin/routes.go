@@ -35,6 +35,7 @@ type route struct {
 	query   []string // parameters it takes beside org
 	empty   bool     // a success has no body: 204
 	changes bool     // a POST that makes nothing: 200
+	waits   bool     // a success waits for somebody: 202
 	summary string   // for the document
 	handle  func(*Server, *call) (*reply, error)
 }
@@ -82,6 +83,7 @@ func init() {
 		{method: http.MethodGet, path: "/v1/biomes/{name}/permissions", op: policy.OpRead, query: []string{"digest"}, summary: "Show what a version of a biome may do at most, and what changes with it", handle: (*Server).getPermissions},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/disable", op: policy.OpDisable, changes: true, summary: "Stop a biome from being invoked", handle: (*Server).disableBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/enable", op: policy.OpEnable, changes: true, summary: "Let a disabled biome be invoked again", handle: (*Server).enableBiome},
+		{method: http.MethodPost, path: "/v1/biomes/{name}/promote", op: policy.OpPromote, body: bodyJSON, waits: true, summary: "Ask for a version to be admitted", handle: (*Server).promoteBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/rollback", op: policy.OpRollback, changes: true, summary: "Install the version that was installed before, under the install grant's ETag", handle: (*Server).rollbackBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/archive", op: policy.OpArchive, changes: true, summary: "Take no more uploads and installs of a biome; what is installed goes on", handle: (*Server).archiveBiome},
 

@@ -37,23 +37,25 @@ func ParseGlobs(globs []string) ([]string, *abi.Error) {
 	return slices.Compact(out), nil
 }
 
-// resources is what a grant names, compiled when it is first asked for and kept as long as the grant:
-// of a million grants few are used, and what they name is checked when they are given.
-type resources struct {
+// compiled is what a grant asks for and names. The globs are compiled when they are first asked for and
+// kept as long as the grant: of a million grants few are used, and what they name was checked when they
+// were given.
+type compiled struct {
+	asks  Obligations
 	once  sync.Once
 	globs []string
-	set   *glob.Set
+	names *glob.Set
 }
 
 // Resources is what the grant names, or nil when that is [Everything]. Safe for concurrent use. It is
 // nothing, before the grant was compiled.
 func (g *Grant) Resources() *glob.Set {
-	if slices.Contains(g.Globs, Everything) {
+	switch {
+	case slices.Contains(g.Globs, Everything):
 		return nil
-	}
-	if g.names == nil {
+	case g.more == nil:
 		return &glob.Set{}
 	}
-	g.names.once.Do(func() { g.names.set = glob.NewSet(g.names.globs) })
-	return g.names.set
+	g.more.once.Do(func() { g.more.names = glob.NewSet(g.more.globs) })
+	return g.more.names
 }

@@ -39,8 +39,7 @@ type Grant struct {
 	CreatedBy   string       `json:"createdBy"`
 	CreatedAt   time.Time    `json:"createdAt"`
 
-	asked Obligations
-	names *resources
+	more *compiled // of the few that have something to compile
 }
 
 // Bounds of one grant.
@@ -50,20 +49,22 @@ const (
 )
 
 // Compile makes the grant ready to be used. An error means that it should not have been stored.
-func (g *Grant) Compile() (err error) {
-	if g.asked, err = CompileObligations(g.Obligations); err != nil {
+func (g *Grant) Compile() error {
+	asks, err := CompileObligations(g.Obligations)
+	if err != nil {
 		return err
 	}
-	g.asked.Approval = g.asked.Approval || g.Approval
+	asks.Approval = asks.Approval || g.Approval
 	urls, err := CompileURLs(g.URLs)
 	if err != nil {
 		return err
 	}
 	if urls != nil {
-		g.asked.Egress = append(g.asked.Egress, urls)
+		asks.Egress = append(asks.Egress, urls)
 	}
-	if !slices.Contains(g.Globs, Everything) {
-		g.names = &resources{globs: g.Globs}
+	g.more = nil
+	if everything := slices.Contains(g.Globs, Everything); !everything || g.Approval || g.Obligations != nil || urls != nil {
+		g.more = &compiled{asks: asks, globs: g.Globs}
 	}
 	return nil
 }
@@ -98,7 +99,12 @@ func holdsIn(spaces []string, space string, personal bool) bool {
 }
 
 // Asks is what the grant asks for besides the right it gives. Nothing, before it was compiled.
-func (g *Grant) Asks() Obligations { return g.asked }
+func (g *Grant) Asks() Obligations {
+	if g.more == nil {
+		return Obligations{}
+	}
+	return g.more.asks
+}
 
 // Rate is how often a grant may be used, over all who use it.
 type Rate struct {
@@ -174,6 +180,7 @@ type Install struct {
 	Secrets      []string             `json:"secrets"`
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
 	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
+	Approval     string               `json:"approval,omitempty"`    // the approval it was made by; "" when somebody installed it by hand
 	Alongside    bool                 `json:"alongside,omitempty"`   // it was made beside those of other digests, not in their place
 	Grants       []string             `json:"grants"`                // made for biome:<id> with it
 	Stage        Stage                `json:"stage"`
@@ -187,6 +194,7 @@ type Stage string
 
 const (
 	SandboxInstalled Stage = "sandbox-installed" // uploaded; callable in sandbox and trusted-dev only
+	ReviewRequired   Stage = "review-required"   // somebody is asked to admit it
 	OrgInstalled     Stage = "org-installed"     // an install grant admits it
 	Archived         Stage = "archived"          // no more uploads and installs; what is installed goes on
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"slices"
+	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
@@ -15,11 +16,24 @@ import (
 // SystemOrg is the organisation whose capabilities every organisation can be granted.
 const SystemOrg = gate.SystemOrg
 
-// CheckBiome answers whether an upload with this manifest would be taken: the role, and
-// whether its name and refs are free (CAPABILITY_TAKEN). It is asked before the expensive part
-// of admission; [Service.PutBiome] asks again.
-func (s *Service) CheckBiome(p session.Principal, org string, m *abi.Manifest) error {
-	return s.read(p, OpUpload, org, func(st *state, o *orgState) error { return st.free(o, m) })
+// CheckBiome answers whether an upload with this digest and manifest would be taken: the role, whether
+// its name and refs are free (CAPABILITY_TAKEN), and whether there is room for one more
+// (QUOTA_EXCEEDED). It is asked before the expensive part of admission; [Service.PutBiome] asks again.
+func (s *Service) CheckBiome(p session.Principal, org, digest string, m *abi.Manifest) error {
+	return s.read(p, OpUpload, org, func(st *state, o *orgState) error {
+		if err := st.free(o, m); err != nil {
+			return err
+		}
+		return s.room(o, digest, m.Name)
+	})
+}
+
+// room refuses a version more than an organisation may have.
+func (s *Service) room(o *orgState, digest, biome string) error {
+	if b := o.biomes[biome]; b != nil && b.uploads[digest] != nil || o.uploads < s.maxUploads {
+		return nil
+	}
+	return abi.Errorf(abi.CodeQuotaExceeded, "%d versions are kept of the organisation's biomes, and no more may be", o.uploads)
 }
 
 // free refuses a biome that is archived, and names and refs that another biome has in this organisation or in the system
@@ -64,13 +78,16 @@ func (s *Service) PutBiome(ctx context.Context, p session.Principal, r BiomeRequ
 		if err := st.free(o, m); err != nil {
 			return nil, err
 		}
+		if err := s.room(o, r.Digest, m.Name); err != nil {
+			return nil, err
+		}
 		now := s.clock().UTC()
 		c := &change{org: r.Org, target: m.Name + "@" + r.Digest}
 		have := o.biomes[m.Name]
 		b = Biome{Org: r.Org, Name: m.Name, Digest: r.Digest, Stage: grant.SandboxInstalled, Revision: 1, UpdatedBy: p.Name(), UpdatedAt: now}
 		if have != nil {
 			if have.record.Digest == r.Digest {
-				b = o.shown(have)
+				b = o.shown(have, now)
 				return nil, nil
 			}
 			b.Disabled, b.Revision = have.record.Disabled, have.record.Revision+1
@@ -93,15 +110,19 @@ func digest(s string) bool {
 	return err == nil && len(raw) == 32 && hex.EncodeToString(raw) == s
 }
 
-// shown is a biome's record with its stage: archived, or org-installed when an install grant stands.
-func (o *orgState) shown(b *biomeState) Biome {
+// shown is a biome's record with its stage: archived, org-installed when an install grant stands, or
+// review-required when somebody is asked for one.
+func (o *orgState) shown(b *biomeState, now time.Time) Biome {
 	out := b.record
 	if out.Archived {
 		out.Stage = grant.Archived
 		return out
 	}
-	if len(o.installed(b)) > 0 {
+	switch {
+	case len(o.installed(b)) > 0:
 		out.Stage = grant.OrgInstalled
+	case len(o.underReview(out.Name, now)) > 0:
+		out.Stage = grant.ReviewRequired
 	}
 	return out
 }
@@ -113,7 +134,7 @@ func (s *Service) Biome(p session.Principal, org, name string) (out Biome, err e
 		if b == nil {
 			return notThere("biome", name)
 		}
-		out = o.shown(b)
+		out = o.shown(b, s.clock())
 		return nil
 	})
 	return out, err
@@ -123,7 +144,7 @@ func (s *Service) Biome(p session.Principal, org, name string) (out Biome, err e
 func (s *Service) Biomes(p session.Principal, org string) (out []Biome, err error) {
 	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
 		for _, b := range sorted(o.biomes) {
-			out = append(out, o.shown(b))
+			out = append(out, o.shown(b, s.clock()))
 		}
 		return nil
 	})
@@ -131,16 +152,17 @@ func (s *Service) Biomes(p session.Principal, org string) (out []Biome, err erro
 }
 
 // Uploads lists a biome's versions, oldest first.
-func (s *Service) Uploads(p session.Principal, org, name string) (out []Upload, err error) {
+func (s *Service) Uploads(p session.Principal, org, name string) (out []Version, err error) {
 	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
 		b := o.biomes[name]
 		if b == nil {
 			return notThere("biome", name)
 		}
+		review := o.underReview(name, s.clock())
 		for _, u := range b.uploads {
-			out = append(out, u.record)
+			out = append(out, Version{u.record, o.stageOf(b, u.record.Digest, review)})
 		}
-		slices.SortFunc(out, func(a, b Upload) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		slices.SortFunc(out, func(a, b Version) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		return nil
 	})
 	return out, err
@@ -159,7 +181,7 @@ func (s *Service) SetBiomeDisabled(ctx context.Context, p session.Principal, org
 			return nil, notThere("biome", name)
 		}
 		b := o.biomes[name]
-		out = o.shown(b)
+		out = o.shown(b, s.clock())
 		if err := e.check(b.record.Revision); err != nil {
 			return nil, err
 		}

@@ -110,6 +110,11 @@ func (t *tally) remove(key, value []byte) {
 // where the chain is afterwards.
 func (s *Service) write(tx store.Tx, c *change, e Event) (at head, total tally, err error) {
 	total = s.tally
+	for _, r := range c.gone {
+		if err := remove(tx, &total, r); err != nil {
+			return at, total, err
+		}
+	}
 	for _, r := range c.records {
 		key, value, err := encode(r)
 		if err != nil {

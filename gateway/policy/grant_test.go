@@ -285,7 +285,7 @@ func TestRefsAreUnique(t *testing.T) {
 	put := func(org, name string, n int, refs ...abi.CapabilityRef) error {
 		_, _, err := s.PutBiome(t.Context(), s.op, BiomeRequest{Org: org, Digest: sum(n), Manifest: manifest(name, refs, abi.Requires{})})
 		m, _ := abi.DecodeManifest(manifest(name, refs, abi.Requires{}))
-		if early := s.CheckBiome(s.op, org, m); abi.CodeOf(early) != abi.CodeOf(err) && err != nil {
+		if early := s.CheckBiome(s.op, org, "", m); abi.CodeOf(early) != abi.CodeOf(err) && err != nil {
 			t.Errorf("asked early: %v; in the end: %v", early, err)
 		}
 		return err

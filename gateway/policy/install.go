@@ -29,30 +29,44 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 		if err != nil {
 			return nil, err
 		}
-		u := b.uploads[r.Digest]
-		if u == nil {
-			return nil, abi.AsError(notThere("upload with the digest", r.Digest)).At("/digest")
-		}
-		if err := st.checkInstall(o, b, u, r); err != nil {
+		if out, err = st.installOf(o, b, r); err != nil {
 			return nil, err
 		}
 		if err := e.check(revisionOf(o.installed(b))); err != nil {
 			return nil, err
 		}
-		out = grant.Install{
-			Org: r.Org, Biome: r.Biome, Digest: r.Digest, Environments: list(r.Environments), Calls: list(r.Calls),
-			Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Alongside: r.Alongside,
-		}
-		if out.Permissions, err = digestOf(u.permissions()); err != nil {
-			return nil, err
-		}
-		if r.Permissions != "" && r.Permissions != out.Permissions {
-			return nil, abi.Errorf(abi.CodePreconditionFailed, "the permissions of this version are not those that were looked at").At("/permissions").
-				WithHint("look at them again: biome diff " + r.Biome)
-		}
-		return s.admit(o, b, p, &out, func(i *grant.Install) bool { return !r.Alongside || i.Digest == r.Digest }), nil
+		return s.admit(o, b, p, &out, replacedBy(r)), nil
 	})
 	return out, err
+}
+
+// replacedBy says which install grants that stand a request takes the place of.
+func replacedBy(r InstallRequest) func(*grant.Install) bool {
+	return func(i *grant.Install) bool { return !r.Alongside || i.Digest == r.Digest }
+}
+
+// installOf is the install grant that a request asks for, checked, and bound to the permission document
+// of its version.
+func (st *state) installOf(o *orgState, b *biomeState, r InstallRequest) (out grant.Install, err error) {
+	u := b.uploads[r.Digest]
+	if u == nil {
+		return out, abi.AsError(notThere("upload with the digest", r.Digest)).At("/digest")
+	}
+	if err := st.checkInstall(o, b, u, r); err != nil {
+		return out, err
+	}
+	out = grant.Install{
+		Org: r.Org, Biome: r.Biome, Digest: r.Digest, Environments: list(r.Environments), Calls: list(r.Calls),
+		Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Alongside: r.Alongside,
+	}
+	if out.Permissions, err = digestOf(u.permissions()); err != nil {
+		return out, err
+	}
+	if r.Permissions != "" && r.Permissions != out.Permissions {
+		return out, abi.Errorf(abi.CodePreconditionFailed, "the permissions of this version are not those that were looked at").At("/permissions").
+			WithHint("look at them again: biome diff " + r.Biome)
+	}
+	return out, nil
 }
 
 // admit completes a new install grant, and is the change that makes it in place of those that end.

@@ -69,13 +69,19 @@ func listing[R, T any](ctx context.Context, s *Service, p session.Principal, op 
 	return out, nil
 }
 
-// lookup reads a record that may not be there.
-func lookup[R any](tx store.Tx, key []byte) (*R, error) {
+// lookupRaw reads what may not be there; nil is that it is not.
+func lookupRaw(tx store.Tx, key []byte) ([]byte, error) {
 	v, err := tx.Get(key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
+	return v, err
+}
+
+// lookup reads a record that may not be there.
+func lookup[R any](tx store.Tx, key []byte) (*R, error) {
+	v, err := lookupRaw(tx, key)
+	if err != nil || v == nil {
 		return nil, err
 	}
 	out := new(R)

@@ -434,7 +434,7 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		OpEnvRevoke: func(p session.Principal, org string) error { return second(s.RevokeEnvironmentGrant(ctx, p, org, "x")) },
 		OpUpload: func(p session.Principal, org string) error {
 			_, _, err := s.PutBiome(ctx, p, BiomeRequest{Org: org})
-			return firstForbidden(err, s.CheckBiome(p, org, &abi.Manifest{}))
+			return firstForbidden(err, s.CheckBiome(p, org, "", &abi.Manifest{}))
 		},
 		OpDisable: func(p session.Principal, org string) error {
 			return second(s.SetBiomeDisabled(ctx, p, org, "x", true, Unstated))
@@ -447,6 +447,9 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		},
 		OpUninstall: func(p session.Principal, org string) error {
 			return second(s.Uninstall(ctx, p, org, "x", "", Unstated))
+		},
+		OpPromote: func(p session.Principal, org string) error {
+			return second(s.Promote(ctx, p, InstallRequest{Org: org}))
 		},
 		OpRollback: func(p session.Principal, org string) error { return second(s.Rollback(ctx, p, org, "x", Unstated)) },
 		OpArchive:  func(p session.Principal, org string) error { return second(s.Archive(ctx, p, org, "x", Unstated)) },
@@ -553,7 +556,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 		"Facts": true, "ChildFacts": true, "Authorize": true, "Environments": true, "SealedSecret": true,
 		// Of the gateway's own, for what a session asked and the gate decided.
 		"RequestApproval": true, "UseApproval": true, "SettleApproval": true, "Unsettled": true, "Standing": true, "Kept": true, "OpenSessionOf": true,
-		"PurgeApprovals": true,
+		"PurgeApprovals": true, "Collect": true,
 		// They change nothing but whether policy is trusted.
 		"Probe": true, "Watch": true,
 	}

@@ -29,6 +29,7 @@ const (
 	OpInstall      Op = "install.created"
 	OpUninstall    Op = "install.revoked"
 	OpLifecycle    Op = "capability.lifecycle"
+	OpPromote      Op = "biome.promotion.requested"
 	OpRollback     Op = "biome.rolled-back"
 	OpArchive      Op = "biome.archived"
 	OpLimits       Op = "environment.updated"
@@ -54,6 +55,7 @@ const (
 	// What no principal does: the session that asks, and the gateway.
 	OpApprovalRequested Op = "approval.requested"
 	OpApprovalUsed      Op = "approval.consumed"
+	OpCollect           Op = "expired.collected"
 )
 
 var (
@@ -86,6 +88,7 @@ var roles = map[Op][]session.Role{
 	OpInstall:      admins,
 	OpUninstall:    admins,
 	OpLifecycle:    admins,
+	OpPromote:      uploaders,
 	OpRollback:     admins,
 	OpArchive:      admins,
 	OpLimits:       operatorOnly,

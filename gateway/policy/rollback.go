@@ -95,7 +95,7 @@ func (s *Service) Archive(ctx context.Context, p session.Principal, org, biome s
 		}
 		rec := b.record
 		if rec.Archived {
-			out = o.shown(b)
+			out = o.shown(b, s.clock())
 			return nil, nil
 		}
 		rec.Archived, rec.Revision, rec.UpdatedBy, rec.UpdatedAt = true, rec.Revision+1, p.Name(), s.clock().UTC()

@@ -19,6 +19,7 @@ type Service struct {
 	store        store.Store
 	audit        Auditor
 	dev          bool
+	maxUploads   int64
 	maxSessions  int64
 	maxApprovals int64
 	rates        gate.Rates
@@ -55,6 +56,9 @@ func Open(ctx context.Context, st store.Store, o Options) (*Service, error) {
 	}
 	if s.maxApprovals = o.Approvals; s.maxApprovals <= 0 {
 		s.maxApprovals = abi.LimitPendingApprovals.Info().Default
+	}
+	if s.maxUploads = o.Uploads; s.maxUploads <= 0 {
+		s.maxUploads = abi.LimitUploads.Info().Default
 	}
 	if s.maxSessions <= 0 {
 		s.maxSessions = abi.LimitSessions.Info().Default
@@ -188,6 +192,7 @@ func (s *Service) OnChange(fn func(*gate.Snapshot)) {
 // change is what a request comes to.
 type change struct {
 	records []any // written and applied in this order
+	gone    []any // removed, before any is written
 	extra   []pair
 	org     string // whose shard changes; "" when none does
 	limits  bool   // the environments change
@@ -341,6 +346,9 @@ func (s *Service) advance(c *change, generation uint64) (*gate.Snapshot, error) 
 	defer s.mu.Unlock()
 	st := s.state
 	st.generation = generation
+	for _, r := range c.gone {
+		st.forget(r)
+	}
 	for _, r := range c.records {
 		if err := st.apply(r); err != nil {
 			return nil, abi.Errorf(abi.CodeInternal, "the change was written and does not apply: %w", err)

@@ -35,6 +35,8 @@ type orgState struct {
 	record Org
 	rates  Rates
 
+	uploads int64 // versions of all its biomes
+
 	// What the gate sees. Grants and overrides are put into it as they come; what is computed
 	// from several records (spaces, environments, biomes) is named as stale and computed for the snapshot.
 	shard       gate.Org
@@ -314,6 +316,9 @@ func (o *orgState) applyUpload(r Upload) error {
 	for i := range m.Provides {
 		u.capabilities[m.Provides[i].Ref] = &m.Provides[i]
 		o.providers[m.Provides[i].Ref] = r.Biome
+	}
+	if b.uploads[r.Digest] == nil {
+		o.uploads++
 	}
 	b.uploads[r.Digest] = u
 	o.staleBiomes[r.Biome] = struct{}{}

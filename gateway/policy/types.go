@@ -22,6 +22,9 @@ type Options struct {
 	Auditor Auditor
 	// Sessions bounds the open sessions of one organisation; 0 is the table's default.
 	Sessions int64
+	// Uploads bounds the versions that are kept of one organisation's biomes, all together; 0 is the
+	// table's default.
+	Uploads int64
 	// Approvals bounds the requests of one organisation that wait for a person; 0 is the table's default.
 	Approvals int64
 	// Rates is what an organisation begins with; what is 0 is the default.

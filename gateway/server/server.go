@@ -188,6 +188,7 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.closing(s.host.Close)
 	s.closing(newWarmer(s.host, s.policy, o.Log).close)
+	s.closing(collect(s.policy, o.Log))
 	services, workspaces, err := s.services(keyring)
 	if err != nil {
 		return nil, err
@@ -281,9 +282,10 @@ func (s *Server) openPolicy(ctx context.Context) error {
 	}
 	s.policy, err = policy.Open(ctx, s.store, policy.Options{
 		Dev: s.o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: s.o.Limits.Get(abi.LimitSessions), Keep: s.keep,
+		Uploads:   s.o.Limits.Get(abi.LimitUploads),
 		Approvals: s.o.Limits.Get(abi.LimitPendingApprovals),
-		Rates: gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
-		Clock: s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
+		Rates:     gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
+		Clock:     s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
 	})
 	if err != nil {
 		return err

@@ -369,6 +369,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		admit(g, "back", script("back", nil, action{ref: "back:a.do@1", reach: abi.ReachOwner, steps: steps}), []string{"project"}, nil)
 		revokeAll(g, "user:alice", "back:a.do@1")
 	}
+	run(done{"POST /v1/biomes/{name}/promote", "/v1/biomes/op/promote", install, nil})
 	run(done{"POST /v1/biomes/{name}/rollback", "/v1/biomes/back/rollback", nil, []string{"If-Match", `"2"`}})
 	admit(g, "asks", script("asks", nil, action{ref: "asks:a.do@1", reach: abi.ReachOwner, shape: wantsApproval}), []string{"project"}, nil)
 	// Whoever decides is somebody else than who opens the session: another administrator does that.

@@ -422,3 +422,31 @@ func TestOwnEnvironmentsInAnOutage(t *testing.T) {
 	sessions["boxed"].Invoke("out:a.do@1", none).Want(200)
 	g.Open("user:alice", "sandbox", nil).Invoke("out:new.do@1", none).Want(200)
 }
+
+// S18, X54: what runs in an environment of an organisation's own ends while it waits, when the environment
+// is changed so that it would not be allowed any more; a change that takes nothing from it does not end it.
+func TestOwnEnvironmentReachesWhatRuns(t *testing.T) {
+	t.Parallel()
+	s := newStuck(t)
+	own(s.g, "strict", "project", map[string]any{"allowedCapabilities": []string{"test:stuck.get@1"}}).Want(201)
+	s.g.Install("stuck", []string{"project", "strict"}, map[string]any{"endpoints": []string{"origin"}}).Want(200)
+	s.g.Grant("user:alice", "test:stuck.get@1", "strict")
+	by := s.g.Open("user:alice", "strict", nil)
+	for name, change := range map[string]map[string]any{
+		"another list": {"allowedCapabilities": []string{"test:other.get@1"}},
+		"less reach":   {"reachCeiling": "owner"},
+		"less data":    {"maxDataClassification": "public"},
+	} {
+		done := s.wait(by, "test:stuck.get@1")
+		setOwn(s.g, "strict", map[string]any{"allowedCapabilities": []string{"test:stuck.get@1", "test:other.get@1"}}).Want(200)
+		setOwn(s.g, "strict", change).Want(200)
+		if r := <-done; r.Code() != abi.CodeGrantRevoked {
+			t.Errorf("%s: %d %s", name, r.Status, r.Body)
+		}
+		setOwn(s.g, "strict", map[string]any{"allowedCapabilities": []string{"test:stuck.get@1"}}).Want(200)
+	}
+	done := s.wait(by, "test:stuck.get@1")
+	setOwn(s.g, "strict", map[string]any{}).Want(200)
+	s.free()
+	(<-done).Want(200)
+}

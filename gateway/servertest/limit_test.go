@@ -124,6 +124,7 @@ var limitsOfTheServer = map[abi.Limit]func(*testing.T){
 	abi.LimitRunning:          limitRunning,
 	abi.LimitWaiting:          limitRunning,
 	abi.LimitSessions:         limitSessions,
+	abi.LimitUploads:          limitUploads,
 	abi.LimitPendingApprovals: limitPendingApprovals,
 	abi.LimitDiskReserve:      limitDiskReserve,
 }
@@ -408,6 +409,28 @@ func limitRunning(t *testing.T) {
 	}
 	g.Do("GET", g.Ops+"/livez", "", nil).Want(200)
 	errnosOf(s.Invoke("test:busy.leaf@1", map[string]int{}))
+}
+
+// The quota is of versions, over all biomes of one organisation; what is there already takes no more, and
+// what is refused is not compiled.
+func limitUploads(t *testing.T) {
+	g := limited(t, map[string]int64{"uploads": 2})
+	version := func(biome, key string) []byte {
+		return script(biome, nil, action{ref: biome + ":a.do@1", reach: abi.ReachOwner, steps: []step{do("kv_get", key)}})
+	}
+	g.Upload(version("one", "1")).Want(201)
+	g.Upload(version("two", "1")).Want(201)
+	kept := filesBelow(t, g.Dir+"/cache")
+	g.Upload(version("one", "2")).Refused(abi.CodeQuotaExceeded)
+	g.Upload(version("three", "1")).Refused(abi.CodeQuotaExceeded)
+	g.Upload(version("one", "1")).Want(200)
+	if got := filesBelow(t, g.Dir+"/cache"); len(got) != len(kept) {
+		t.Errorf("what was refused was compiled: %v, before %v", got, kept)
+	}
+	g.Control("GET", "/v1/biomes/three", nil).Refused(abi.CodeNotFound)
+	g.Control("POST", "/v1/orgs", map[string]string{"id": "acme"}).Want(201)
+	r := g.Control("POST", "/v1/biomes?org=acme", version("four", "1"), "Content-Type", "application/wasm")
+	r.Want(201)
 }
 
 func limitSessions(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -84,46 +83,6 @@ func TestCatalogueOutage(t *testing.T) {
 	for _, e := range environment.BuiltIns() {
 		t.Run("no record/"+e.Slug, func(t *testing.T) { check(t, g, e) })
 	}
-}
-
-// X14: the catalogue goes down and comes back under mixed load: sandbox never passes during the
-// outage, and session is never denied because of it.
-func TestCatalogueFlipsUnderLoad(t *testing.T) {
-	t.Parallel()
-	g := servertest.Start(t)
-	admit(g, "load", script("load", nil, action{ref: "load:a.do@1", reach: abi.ReachIntegration}), []string{"session", "sandbox"}, nil)
-	session, sandbox := g.Open("user:alice", "session", nil), g.Open("user:alice", "sandbox", nil)
-	var wg sync.WaitGroup
-	var stop, deferred atomic.Bool
-	for range 2 {
-		wg.Go(func() {
-			for !stop.Load() {
-				if r := session.Invoke("load:a.do@1", none); r.Status != 200 {
-					t.Errorf("session: %d %s", r.Status, r.Body)
-				}
-			}
-		})
-		wg.Go(func() {
-			for !stop.Load() {
-				switch r := sandbox.Invoke("load:a.do@1", none); r.Code() {
-				case abi.CodeReachCeiling:
-				case abi.CodeUnclassified:
-					deferred.Store(true)
-				default:
-					t.Errorf("sandbox: %d %s", r.Status, r.Body)
-				}
-			}
-		})
-	}
-	for range 5 {
-		g.Catalogue.Stop()
-		g.Open("user:alice", "session", nil).Invoke("load:a.do@1", none).Want(200)
-		sandbox.Invoke("load:a.do@1", none).Refused(abi.CodeUnclassified)
-		g.Catalogue.Start()
-		sandbox.Invoke("load:a.do@1", none).Refused(abi.CodeReachCeiling)
-	}
-	stop.Store(true)
-	wg.Wait()
 }
 
 // S9: a module that is warm where its platform host call works is still held to what an

@@ -46,6 +46,7 @@ func init() {
 			DELETE /v1/environment-grants/{id}; POST /v1/sessions; DELETE /v1/sessions/{id}; POST /v1/tokens; DELETE /v1/tokens/{id};
 			PUT /v1/secrets/{name}; DELETE /v1/secrets/{name}; PUT /v1/endpoints/{name}; DELETE /v1/endpoints/{name}`},
 		{everyone, `GET /v1/capabilities; GET /v1/capabilities/{ref}`},
+		{uploaders, `POST /v1/biomes/{name}/promote`},
 		{admins, `PUT /v1/capabilities/{ref}/lifecycle; POST /v1/biomes/{name}/rollback; POST /v1/biomes/{name}/archive`},
 		{operator, `POST /v1/orgs; POST /v1/environments; PUT /v1/environments/{slug}; DELETE /v1/environments/{slug}`}, // P1
 	} {
