@@ -27,6 +27,7 @@ type GrantCreateCmd struct {
 	Replaces    string        `help:"Id of the grant that ends with the making of this one." placeholder:"ID"`
 	Expires     time.Duration `help:"It ends by itself after this long." placeholder:"DURATION"`
 	Rate        int64         `help:"Invocations an hour, over all who use it." placeholder:"N"`
+	Approval    bool          `help:"A person has to approve every use."`
 	Obligation  []string      `help:"What comes with it, as JSON; may be repeated." placeholder:"JSON" sep:"none"`
 }
 
@@ -48,6 +49,9 @@ func (c *GrantCreateCmd) Run(e *Env) error {
 	}
 	if c.Rate != 0 {
 		in["rate"] = map[string]int64{"perHour": c.Rate}
+	}
+	if c.Approval {
+		in["approval"] = true
 	}
 	var obligations []json.RawMessage
 	for _, o := range c.Obligation {

@@ -131,7 +131,7 @@ func init() {
 		{method: http.MethodPost, path: "/v1/approve-grants", op: policy.OpApproveGrant, body: bodyJSON, summary: "Let an approver decide about a capability", handle: (*Server).createApproveGrant},
 		{method: http.MethodDelete, path: "/v1/approve-grants/{id}", op: policy.OpApproveRevoke, summary: "Revoke a grant to approve", handle: (*Server).revokeApproveGrant},
 
-		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
+		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "root", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
 		{method: http.MethodGet, path: "/v1/audit/head", op: policy.OpReadAuditHead, summary: "The signed head of the audit log", handle: (*Server).auditHead},
 		{method: http.MethodGet, path: "/v1/audit/{id}", op: policy.OpReadAudit, summary: "Show one audit row", handle: (*Server).getAudit},
 	}

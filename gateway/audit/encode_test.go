@@ -92,7 +92,8 @@ func TestEncodersAreJSON(t *testing.T) {
 			d.User = &u
 		}
 		if rapid.Bool().Draw(rt, "child") {
-			d.Parent = NewID()
+			d.Parent, d.Root = NewID(), NewID()
+			d.Chain = rapid.SliceOfN(word, 0, 4).Draw(rt, "chain")
 		}
 		for range rapid.SampledFrom([]int{0, 1, 12, maxList + 1}).Draw(rt, "checks") {
 			d.Checks = append(d.Checks, Check{word.Draw(rt, "check"), "pass", codes().Draw(rt, "check code"), word.Draw(rt, "detail")})

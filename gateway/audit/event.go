@@ -114,6 +114,8 @@ type Envelope struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Capability  abi.CapabilityRef  `json:"capability"`
 	Parent      string             `json:"parentInvocationId,omitempty"`
+	Root        string             `json:"rootInvocationId,omitempty"` // the outermost invocation that this is made for; of a child
+	Chain       []string           `json:"chain,omitempty"`            // capabilities from the root to the parent
 	Session     string             `json:"session"`
 	Workspace   string             `json:"workspace,omitempty"`
 	Trace       string             `json:"traceId,omitempty"`

@@ -19,7 +19,7 @@ func TestRowSchema(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	done, denied, running := NewID(), NewID(), NewID()
 	d := decision(VerdictAllow)
-	d.Parent, d.Trace, d.Workspace, d.Origin = denied, "t", "w", "o"
+	d.Parent, d.Root, d.Chain, d.Trace, d.Workspace, d.Origin = denied, denied, []string{"kb:page.outer@1"}, "t", "w", "o"
 	d.Lifecycle, d.ReplacedBy = "deprecated", "kb:page.read@2"
 	mustAppend(t, l, "acme", done, d)
 	mustAppend(t, l, "acme", done, Started{})

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -61,7 +63,7 @@ func serve(dir string) error {
 		Dir: filepath.Clean(dir), Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		EgressLoopback: true, SubjectRate: rate.MaxPerHour, ClientRate: rate.MaxPerHour, Limits: abi.DefaultLimits(), Durability: durability, DrainTimeout: 10 * time.Second,
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)), DiskFree: diskFree(os.Getenv(diskEnv)),
-		Store: func(s store.Store) store.Store { return committing{s, between(dir)} },
+		Store: func(s store.Store) store.Store { return committing{s, between(dir), new(atomic.Int64)} },
 	})
 	if err != nil {
 		return err
@@ -84,21 +86,33 @@ func diskFree(full string) func(string) (uint64, error) {
 }
 
 // between is the file of a data directory that, while it is there, has the process end when a
-// transaction is durable and nobody knows it yet.
+// transaction is durable and nobody knows it yet. With a number in it the process ends at that point of
+// those counted since: right before each transaction, and right after it.
 func between(dir string) string { return filepath.Clean(dir) + ".between" }
 
-// committing is a store whose process may be killed after a commit.
+// committing is a store whose process may be killed around a commit.
 type committing struct {
 	store.Store
-	kill string
+	kill   string
+	points *atomic.Int64
 }
 
 // Update implements [store.Store].
 func (c committing) Update(ctx context.Context, fn func(store.Tx) error) error {
+	c.point(false)
 	err := c.Store.Update(ctx, fn)
-	if _, absent := os.Stat(c.kill); err == nil && absent == nil {
+	c.point(err == nil)
+	return err
+}
+
+// point is one at which the process may end.
+func (c committing) point(durable bool) {
+	raw, err := os.ReadFile(c.kill)
+	if err != nil {
+		return
+	}
+	if at, err := strconv.ParseInt(string(raw), 10, 64); err == nil && c.points.Add(1) == at || len(raw) == 0 && durable {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
-	return err
 }

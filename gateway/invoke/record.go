@@ -93,7 +93,12 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 		e.User = &u
 	}
 	if c.parent != nil {
-		e.Parent, e.CallerKind = c.parent.id, string(abi.SubjectBiome)
+		e.Parent, e.Root, e.CallerKind = c.parent.id, c.parent.outermost(), string(abi.SubjectBiome)
+		above := c.parent.authority.Spec()
+		for _, ref := range above.Chain {
+			e.Chain = append(e.Chain, string(ref))
+		}
+		e.Chain = append(e.Chain, string(above.Capability))
 	}
 	return e, nil
 }
