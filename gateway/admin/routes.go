@@ -87,6 +87,8 @@ func init() {
 		{method: http.MethodPost, path: "/v1/biomes/{name}/rollback", op: policy.OpRollback, changes: true, summary: "Install the version that was installed before, under the install grant's ETag", handle: (*Server).rollbackBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/archive", op: policy.OpArchive, changes: true, summary: "Take no more uploads and installs of a biome; what is installed goes on", handle: (*Server).archiveBiome},
 
+		{method: http.MethodGet, path: "/v1/biomes/{name}/suggested-grants", op: policy.OpReadAudit, query: []string{"environment", "since"}, summary: "The smallest grants for what a biome did in trusted-dev", handle: (*Server).suggestGrants},
+
 		{method: http.MethodGet, path: "/v1/installs", op: policy.OpRead, query: paging, summary: "List install grants", handle: (*Server).listInstalls},
 		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, query: []string{"digest"}, summary: "Show the newest install grant of a biome, or that of a digest", handle: (*Server).getInstall},
 		{method: http.MethodPut, path: "/v1/installs/{biome}", op: policy.OpInstall, body: bodyJSON, summary: "Admit one digest of a biome", handle: (*Server).putInstall},

@@ -264,6 +264,7 @@ func appendEnded(b []byte, e *Ended) ([]byte, bool) {
 			o.int(`"line":`, int64(l.Line))
 			o.str(`"function":`, l.Function)
 			o.strIf(`"target":`, l.Target)
+			o.strIf(`"secret":`, l.Secret)
 			o.strIf(`"code":`, string(l.Code))
 			o.intIf(`"bytesIn":`, l.BytesIn)
 			o.intIf(`"bytesOut":`, l.BytesOut)

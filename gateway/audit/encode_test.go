@@ -117,7 +117,7 @@ func TestEncodersAreJSON(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 4).Draw(rt, "lines") {
 			e.Lines = append(e.Lines, Line{
-				Line: rapid.Int().Draw(rt, "line"), Function: word.Draw(rt, "function"), Target: word.Draw(rt, "target"), Code: codes().Draw(rt, "line code"),
+				Line: rapid.Int().Draw(rt, "line"), Function: word.Draw(rt, "function"), Target: word.Draw(rt, "target"), Secret: word.Draw(rt, "secret"), Code: codes().Draw(rt, "line code"),
 				BytesIn: rapid.Int64Range(0, 2).Draw(rt, "in"), BytesOut: rapid.Int64Range(0, 2).Draw(rt, "out"), Label: labels().Draw(rt, "line label"),
 			})
 		}

@@ -210,7 +210,8 @@ type Line struct {
 	Line     int                `json:"line"`
 	Function string             `json:"function"`
 	Target   string             `json:"target,omitempty"`
-	Code     abi.Code           `json:"code,omitempty"` // empty: it was allowed and succeeded
+	Secret   string             `json:"secret,omitempty"` // that a request named
+	Code     abi.Code           `json:"code,omitempty"`   // empty: it was allowed and succeeded
 	BytesIn  int64              `json:"bytesIn,omitempty"`
 	BytesOut int64              `json:"bytesOut,omitempty"`
 	Label    abi.Classification `json:"label,omitzero"` // of the invocation afterwards

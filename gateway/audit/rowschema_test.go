@@ -27,7 +27,7 @@ func TestRowSchema(t *testing.T) {
 	mustAppend(t, l, "acme", done, EffectClosed{Line: 1, Code: abi.CodeUpstreamFailed})
 	mustAppend(t, l, "acme", done, Ended{
 		Outcome: OutcomeFailed, Code: abi.CodeGuestTrap, Label: abi.Secret, DurationMS: 1, Fuel: 2, PeakMemory: 3, HostCalls: 1,
-		LogBytes: 4, Generation: 7, Lines: []Line{{Line: 1, Function: "http_fetch", Target: "x", Code: abi.CodeUpstreamFailed, BytesIn: 1, BytesOut: 2, Label: abi.Secret}},
+		LogBytes: 4, Generation: 7, Lines: []Line{{Line: 1, Function: "http_fetch", Target: "x", Secret: "s", Code: abi.CodeUpstreamFailed, BytesIn: 1, BytesOut: 2, Label: abi.Secret}},
 		LinesOmitted: 1, Unknown: []int{2},
 		Suggestions: []Suggestion{{
 			Kind: "request-grant", Subject: "user:a", Capability: "a:b.c@1", Environment: "environment:project", Space: "s", Grant: "g", Biome: "b",

@@ -165,7 +165,7 @@ func (e Ended) settle() (Body, error) {
 	e.LinesOmitted += len(e.Lines) - keep
 	e.Lines = append([]Line(nil), e.Lines[:keep]...)
 	for i := range e.Lines {
-		texts(&e.Lines[i].Function, &e.Lines[i].Target)
+		texts(&e.Lines[i].Function, &e.Lines[i].Target, &e.Lines[i].Secret)
 	}
 	e.Suggestions = settleSuggestions(e.Suggestions)
 	return e, nil

@@ -126,7 +126,7 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 	}
 	for _, l := range r.Lines {
 		ended.Lines = append(ended.Lines, audit.Line{
-			Line: int(l.Call), Function: l.Function, Target: l.Target, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
+			Line: int(l.Call), Function: l.Function, Target: l.Target, Secret: l.Secret, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
 		})
 	}
 	c.told = c.suggestLines(r)
