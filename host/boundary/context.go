@@ -64,6 +64,12 @@ func (inv *Invocation) ended(ctx context.Context, at time.Time) *abi.Error {
 	return Ended(ctx)
 }
 
+// Told reports whether the invocation is over or was told to end, as far as that is known without a look
+// at the clock.
+func (inv *Invocation) Told(ctx context.Context) bool {
+	return inv.over != nil || inv.ended(ctx, time.Time{}) != nil
+}
+
 // Ended says in the catalogue's words why ctx is done: the code of its cause when that is an
 // [abi.Error], else DEADLINE_EXCEEDED or CANCELED. It is nil while ctx is not done. A
 // deadline counts when its time has come, though its timer had no chance to fire.

@@ -68,7 +68,7 @@ func (k *kept) enter(ctx context.Context, inv *boundary.Invocation, f api.Functi
 // settled reports, after a guest's call has returned, that nothing ends the invocation from
 // outside.
 func settled(ctx context.Context, inv *boundary.Invocation) bool {
-	return inv.Over() == nil && ctx.Err() == nil
+	return !inv.Told(ctx)
 }
 
 // MemoryBytes implements [Instance].
