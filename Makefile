@@ -71,6 +71,7 @@ fmt: ## format all Go files
 
 generate: ## rewrite the generated references in docs/
 	$(GO) run ./abi/docgen
+	$(GO) test ./gateway/gate -run 'TestChecksPage' -update
 
 fixtures: biomes ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm) and the biomes
 	$(GO) run ./testdata/hostile/gen

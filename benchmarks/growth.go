@@ -8,8 +8,6 @@ import (
 
 	"github.com/ecotone-dev/ecotone/benchmarks/load"
 	"github.com/ecotone-dev/ecotone/benchmarks/report"
-	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/trie"
 )
 
 const (
@@ -25,12 +23,11 @@ func (s size) String() string {
 }
 
 var (
+	// Each is a stop, an opening to write, a start, and a call of every module: a minute at the end.
 	grownSizes = []size{
 		{100, 1_000, small0},
 		{1000, 10_000, small0},
-		{1000, 100_000, small0},
 		{1000, 1_000_000, small0},
-		{1000, 1_000_000, 10_000},
 		{1000, 1_000_000, 100_000},
 	}
 	quickSizes = []size{{5, 10_000, 1_000}}
@@ -132,7 +129,11 @@ func (g *growth) compare(ctx context.Context, from, to size) error {
 	if err := g.large.requests(ctx); err != nil {
 		return err
 	}
-	at, err := sideBySide(ctx, g.b, g.large, g.little)
+	rounds := pick(g.b, 2, 5)
+	if to == whole { // which has a target
+		rounds = 9
+	}
+	at, err := sideBySide(ctx, rounds, pick(g.b, 300*time.Millisecond, time.Second), g.large, g.little)
 	if err != nil {
 		return err
 	}
@@ -163,14 +164,14 @@ func (g *growth) compare(ctx context.Context, from, to size) error {
 type sides struct{ large50, small50, large99, small99 []float64 }
 
 // sideBySide drives both at a fixed low rate, in turn.
-func sideBySide(ctx context.Context, b *bench, large, little *population) (out sides, err error) {
-	for round := range pick(b, 2, 7) {
+func sideBySide(ctx context.Context, rounds int, each time.Duration, large, little *population) (out sides, err error) {
+	for round := range rounds {
 		order := []*population{little, large}
 		if round%2 == 1 {
 			order[0], order[1] = large, little
 		}
 		for _, p := range order {
-			r, err := drive(ctx, load.Plan{Address: p.g.Invoke, Next: p.next, Connections: 8, Rate: 200, For: pick(b, 300*time.Millisecond, time.Second)})
+			r, err := drive(ctx, load.Plan{Address: p.g.Invoke, Next: p.next, Connections: 8, Rate: 200, For: each})
 			if err != nil {
 				return out, err
 			}
@@ -182,55 +183,4 @@ func sideBySide(ctx context.Context, b *bench, large, little *population) (out s
 		}
 	}
 	return out, nil
-}
-
-// decisionsAmongGrants measures the gate alone: a decision that looks for one of many grants,
-// another one each time.
-func decisionsAmongGrants(ctx context.Context, b *bench) error {
-	p, err := allowed("00")
-	if err != nil {
-		return err
-	}
-	var list []*timed
-	for _, n := range pick(b, []int{1, 1_000}, []int{1, 1_000, 1_000_000}) {
-		snapshot, facts := among(p.Snapshot, &p.Facts, n)
-		i := 0
-		list = append(list, &timed{name: fmt.Sprintf("decision among %d grants", n), run: loop(func() error {
-			i++
-			if d := gate.Decide(snapshot, &facts[i%len(facts)]); d.Verdict != gate.Allow {
-				return fmt.Errorf("among %d grants: %s", n, d.Code)
-			}
-			return nil
-		})})
-	}
-	if err := alternate(ctx, pick(b, 6, 7), pick(b, 8*time.Millisecond, 100*time.Millisecond), list...); err != nil {
-		return err
-	}
-	for _, t := range list {
-		b.Add(t.row(groupGrowth).Against("1 grant", "times", t.ratios(list[0])))
-	}
-	return nil
-}
-
-// among is the policy of a snapshot with n holders of the same grant, and facts of a thousand
-// of them.
-func among(s *gate.Snapshot, f *gate.Facts, n int) (*gate.Snapshot, []gate.Facts) {
-	org := *s.Orgs.At(f.Org)
-	held := org.Held(f.Subject, f.Capability)[0]
-	batch := new(trie.Batch)
-	facts := make([]gate.Facts, 0, 1000)
-	for i := range n {
-		g := *held
-		g.ID, g.Subject = fmt.Sprint("grant", i), growthSubject(i)
-		h := gate.Holder{Subject: g.Subject, Capability: g.Capability}
-		org.Grants = org.Grants.With(batch, h, gate.Held{&g})
-		if len(facts) < cap(facts) && i%max(1, n/cap(facts)) == 0 {
-			one := *f
-			one.Subject = g.Subject
-			facts = append(facts, one)
-		}
-	}
-	out := *s
-	out.Orgs = s.Orgs.With(nil, f.Org, &org)
-	return &out, facts
 }

@@ -31,12 +31,13 @@ type AuditListCmd struct {
 	Subject    string `help:"Only this subject." placeholder:"SUBJECT"`
 	Verdict    string `help:"allow or deny."`
 	Parent     string `help:"Only children of this invocation." placeholder:"ID"`
+	Root       string `help:"Only this invocation and all that were made for it, however deep." placeholder:"ID"`
 }
 
 // Run prints one page.
 func (c *AuditListCmd) Run(e *Env) error {
 	res, err := e.conn.admin(e.ctx, http.MethodGet, "/v1/audit"+c.query(e.conn.Org, url.Values{
-		"kind": {c.Kind}, "capability": {c.Capability}, "subject": {c.Subject}, "verdict": {c.Verdict}, "parent": {c.Parent},
+		"kind": {c.Kind}, "capability": {c.Capability}, "subject": {c.Subject}, "verdict": {c.Verdict}, "parent": {c.Parent}, "root": {c.Root},
 	}), nil)
 	if err != nil {
 		return err

@@ -11,9 +11,10 @@ import (
 
 // GrantCmd is the noun grant.
 type GrantCmd struct {
-	Create GrantCreateCmd `cmd:"" help:"Let a subject invoke a capability in an environment."`
-	List   GrantListCmd   `cmd:"" aliases:"ls" help:"List grants and their revocations."`
-	Revoke GrantRevokeCmd `cmd:"" help:"Revoke a grant with a new record."`
+	Create  GrantCreateCmd  `cmd:"" help:"Let a subject invoke a capability in an environment."`
+	List    GrantListCmd    `cmd:"" aliases:"ls" help:"List grants and their revocations."`
+	Revoke  GrantRevokeCmd  `cmd:"" help:"Revoke a grant with a new record."`
+	Suggest GrantSuggestCmd `cmd:"" help:"The smallest grants for what a biome did in trusted-dev."`
 }
 
 // GrantCreateCmd gives.

@@ -7,18 +7,6 @@ import (
 	"net/http"
 )
 
-// get fetches one object and decodes it.
-func (e *Env) get(path string, v any) error {
-	res, err := e.conn.admin(e.ctx, http.MethodGet, path+e.orgQuery(), nil)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(res.body, v); err != nil {
-		return fmt.Errorf("the answer does not decode: %w", err)
-	}
-	return nil
-}
-
 func (e *Env) encode(v any) error { return json.NewEncoder(e.stdout).Encode(v) }
 
 // remove deletes under the version the server shows.

@@ -20,7 +20,7 @@ func (s *Server) listAudit(c *call) (*reply, error) {
 	}
 	q := c.r.URL.Query()
 	in := audit.Query{
-		Kind: q.Get("kind"), Invocation: q.Get("invocation"), Verdict: audit.Verdict(q.Get("verdict")), Parent: q.Get("parent"),
+		Kind: q.Get("kind"), Invocation: q.Get("invocation"), Verdict: audit.Verdict(q.Get("verdict")), Parent: q.Get("parent"), Root: q.Get("root"),
 		After: q.Get("after"), Limit: limit,
 	}
 	switch q.Get("oldest") {

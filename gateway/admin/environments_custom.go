@@ -86,11 +86,11 @@ func (s *Server) getOwnEnvironment(c *call) (*reply, error) {
 }
 
 func (s *Server) createOwnEnvironment(c *call) (*reply, error) {
-	if err := unmarked(c.body, nil); err != nil {
-		return nil, err
-	}
 	in, err := c.ownEnvironment("")
 	if err != nil {
+		return nil, err
+	}
+	if err := unmarked(c.body, nil); err != nil {
 		return nil, err
 	}
 	e, err := s.o.Policy.CreateEnvironment(c.ctx, c.principal, in)
@@ -98,15 +98,15 @@ func (s *Server) createOwnEnvironment(c *call) (*reply, error) {
 }
 
 func (s *Server) putOwnEnvironment(c *call) (*reply, error) {
-	have, err := s.o.Policy.OwnEnvironment(c.principal, c.org, c.r.PathValue("slug"))
+	in, err := c.ownEnvironment(c.r.PathValue("slug"))
+	if err != nil {
+		return nil, err
+	}
+	have, err := s.o.Policy.OwnEnvironment(c.principal, c.org, in.Slug)
 	if err != nil {
 		return nil, err
 	}
 	if err := unmarked(c.body, &have); err != nil {
-		return nil, err
-	}
-	in, err := c.ownEnvironment(have.Slug)
-	if err != nil {
 		return nil, err
 	}
 	expect, err := c.expect()

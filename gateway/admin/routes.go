@@ -87,6 +87,8 @@ func init() {
 		{method: http.MethodPost, path: "/v1/biomes/{name}/rollback", op: policy.OpRollback, changes: true, summary: "Install the version that was installed before, under the install grant's ETag", handle: (*Server).rollbackBiome},
 		{method: http.MethodPost, path: "/v1/biomes/{name}/archive", op: policy.OpArchive, changes: true, summary: "Take no more uploads and installs of a biome; what is installed goes on", handle: (*Server).archiveBiome},
 
+		{method: http.MethodGet, path: "/v1/biomes/{name}/suggested-grants", op: policy.OpReadAudit, query: []string{"environment", "since"}, summary: "The smallest grants for what a biome did in trusted-dev", handle: (*Server).suggestGrants},
+
 		{method: http.MethodGet, path: "/v1/installs", op: policy.OpRead, query: paging, summary: "List install grants", handle: (*Server).listInstalls},
 		{method: http.MethodGet, path: "/v1/installs/{biome}", op: policy.OpRead, query: []string{"digest"}, summary: "Show the newest install grant of a biome, or that of a digest", handle: (*Server).getInstall},
 		{method: http.MethodPut, path: "/v1/installs/{biome}", op: policy.OpInstall, body: bodyJSON, summary: "Admit one digest of a biome", handle: (*Server).putInstall},
@@ -131,7 +133,7 @@ func init() {
 		{method: http.MethodPost, path: "/v1/approve-grants", op: policy.OpApproveGrant, body: bodyJSON, summary: "Let an approver decide about a capability", handle: (*Server).createApproveGrant},
 		{method: http.MethodDelete, path: "/v1/approve-grants/{id}", op: policy.OpApproveRevoke, summary: "Revoke a grant to approve", handle: (*Server).revokeApproveGrant},
 
-		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
+		{method: http.MethodGet, path: "/v1/audit", op: policy.OpReadAudit, query: append([]string{"kind", "invocation", "capability", "subject", "verdict", "parent", "root", "oldest"}, paging...), summary: "Read audit rows", handle: (*Server).listAudit},
 		{method: http.MethodGet, path: "/v1/audit/head", op: policy.OpReadAuditHead, summary: "The signed head of the audit log", handle: (*Server).auditHead},
 		{method: http.MethodGet, path: "/v1/audit/{id}", op: policy.OpReadAudit, summary: "Show one audit row", handle: (*Server).getAudit},
 	}

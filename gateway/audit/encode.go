@@ -177,7 +177,7 @@ func (o *object) next(i int) {
 
 // appendDecided appends what json.Marshal writes of the settled event, or says that it did not.
 func appendDecided(b []byte, d *Decided) ([]byte, bool) {
-	if len(d.Checks) > maxList || len(d.Suggestions) > maxList || len(d.Grants) > maxList {
+	if len(d.Checks) > maxList || len(d.Suggestions) > maxList || len(d.Grants) > maxList || len(d.Chain) > maxList {
 		return b, false
 	}
 	o := object{b: append(b, '{'), plain: true}
@@ -191,6 +191,8 @@ func appendDecided(b []byte, d *Decided) ([]byte, bool) {
 	o.str(`"environment":`, string(d.Environment))
 	o.str(`"capability":`, string(d.Capability))
 	o.strIf(`"parentInvocationId":`, d.Parent)
+	o.strIf(`"rootInvocationId":`, d.Root)
+	o.strs(`"chain":`, d.Chain)
 	o.str(`"session":`, d.Session)
 	o.strIf(`"workspace":`, d.Workspace)
 	o.strIf(`"traceId":`, d.Trace)
@@ -263,6 +265,7 @@ func appendEnded(b []byte, e *Ended) ([]byte, bool) {
 			o.int(`"line":`, int64(l.Line))
 			o.str(`"function":`, l.Function)
 			o.strIf(`"target":`, l.Target)
+			o.strIf(`"secret":`, l.Secret)
 			o.strIf(`"code":`, string(l.Code))
 			o.intIf(`"bytesIn":`, l.BytesIn)
 			o.intIf(`"bytesOut":`, l.BytesOut)

@@ -92,7 +92,8 @@ func TestEncodersAreJSON(t *testing.T) {
 			d.User = &u
 		}
 		if rapid.Bool().Draw(rt, "child") {
-			d.Parent = NewID()
+			d.Parent, d.Root = NewID(), NewID()
+			d.Chain = rapid.SliceOfN(word, 0, 4).Draw(rt, "chain")
 		}
 		for range rapid.SampledFrom([]int{0, 1, 12, maxList + 1}).Draw(rt, "checks") {
 			d.Checks = append(d.Checks, Check{word.Draw(rt, "check"), "pass", codes().Draw(rt, "check code"), word.Draw(rt, "detail")})
@@ -116,7 +117,7 @@ func TestEncodersAreJSON(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 4).Draw(rt, "lines") {
 			e.Lines = append(e.Lines, Line{
-				Line: rapid.Int().Draw(rt, "line"), Function: word.Draw(rt, "function"), Target: word.Draw(rt, "target"), Code: codes().Draw(rt, "line code"),
+				Line: rapid.Int().Draw(rt, "line"), Function: word.Draw(rt, "function"), Target: word.Draw(rt, "target"), Secret: word.Draw(rt, "secret"), Code: codes().Draw(rt, "line code"),
 				BytesIn: rapid.Int64Range(0, 2).Draw(rt, "in"), BytesOut: rapid.Int64Range(0, 2).Draw(rt, "out"), Label: labels().Draw(rt, "line label"),
 			})
 		}

@@ -114,6 +114,8 @@ type Envelope struct {
 	Environment abi.EnvironmentRef `json:"environment"`
 	Capability  abi.CapabilityRef  `json:"capability"`
 	Parent      string             `json:"parentInvocationId,omitempty"`
+	Root        string             `json:"rootInvocationId,omitempty"` // the outermost invocation that this is made for; of a child
+	Chain       []string           `json:"chain,omitempty"`            // capabilities from the root to the parent
 	Session     string             `json:"session"`
 	Workspace   string             `json:"workspace,omitempty"`
 	Trace       string             `json:"traceId,omitempty"`
@@ -210,7 +212,8 @@ type Line struct {
 	Line     int                `json:"line"`
 	Function string             `json:"function"`
 	Target   string             `json:"target,omitempty"`
-	Code     abi.Code           `json:"code,omitempty"` // empty: it was allowed and succeeded
+	Secret   string             `json:"secret,omitempty"` // that a request named
+	Code     abi.Code           `json:"code,omitempty"`   // empty: it was allowed and succeeded
 	BytesIn  int64              `json:"bytesIn,omitempty"`
 	BytesOut int64              `json:"bytesOut,omitempty"`
 	Label    abi.Classification `json:"label,omitzero"` // of the invocation afterwards

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,7 +26,7 @@ func TestRow(t *testing.T) {
 	l := mustOpen(t, Options{Dir: dir})
 	id := NewID()
 	d := decision(VerdictAllow)
-	d.Parent = NewID()
+	d.Parent, d.Root, d.Chain = NewID(), NewID(), []string{"kb:page.outer@1"}
 	mustAppend(t, l, "acme", id, d)
 	mustAppend(t, l, "acme", id, Started{})
 	mustAppend(t, l, "acme", id, Effect{Line: 1, Function: "http_fetch", Target: "GET https://a.example/x"})
@@ -101,6 +103,8 @@ func TestRefusesIncompleteEvents(t *testing.T) {
 		"code":        broken(func(d *Decided) { d.Code = "NO_SUCH_CODE" }),
 		"bare denial": broken(func(d *Decided) { d.Verdict = VerdictDeny }),
 		"parent":      broken(func(d *Decided) { d.Parent = "x" }),
+		"root":        broken(func(d *Decided) { d.Root = "x" }),
+		"no root":     broken(func(d *Decided) { d.Parent, d.Root = NewID(), "" }),
 		"no body":     nil,
 		"refused":     Refused{},
 		"admin":       Admin{Operation: "x"},
@@ -520,7 +524,7 @@ func TestQuery(t *testing.T) {
 			d = decision(VerdictAllow)
 		}
 		if i == 3 {
-			d.Capability, d.Subject, d.Parent = "kb:page.write@1", SubjectRef{"user", "bob"}, parent
+			d.Capability, d.Subject, d.Parent, d.Root = "kb:page.write@1", SubjectRef{"user", "bob"}, parent, parent
 		}
 		mustAppend(t, l, "acme", id, d)
 	}
@@ -573,7 +577,7 @@ func TestQuery(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range []Query{{Limit: -1}, {Limit: MaxPage + 1}, {Verdict: "maybe"}, {Kind: "x"}, {After: "x"}, {Invocation: "x"}, {Parent: "x"}} {
+	for _, q := range []Query{{Limit: -1}, {Limit: MaxPage + 1}, {Verdict: "maybe"}, {Kind: "x"}, {After: "x"}, {Invocation: "x"}, {Parent: "x"}, {Root: "x"}} {
 		if _, err := l.Rows(ctx, "acme", q); abi.CodeOf(err) != abi.CodeInvalidRequest {
 			t.Errorf("%+v: %v", q, err)
 		}
@@ -670,5 +674,67 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			wg.Wait()
 		})
+	}
+}
+
+// X32: a lineage is the outermost invocation and all that were made for it, however deep, and nobody else's:
+// in both orders, in pages, while it runs and after, and without a look at what is older or newer.
+func TestLineage(t *testing.T) {
+	l := mustOpen(t, Options{Dir: t.TempDir()})
+	noise := func() { mustAppend(t, l, "acme", NewID(), decision(VerdictDeny)) }
+	noise()
+	root := NewID()
+	mustAppend(t, l, "acme", root, decision(VerdictAllow))
+	want := []string{root}
+	parent, chain := root, []string{"kb:page.read@1"}
+	for i := range 4 {
+		for range 3 {
+			time.Sleep(2 * time.Millisecond) // ids in the order of time
+			noise()
+			id := NewID()
+			d := decision(VerdictDeny)
+			d.Parent, d.Root, d.Chain = parent, root, chain
+			mustAppend(t, l, "acme", id, d)
+			want = append(want, id)
+		}
+		parent, chain = want[len(want)-1], append(slices.Clip(chain), fmt.Sprintf("kb:level.n%d@1", i))
+	}
+	other := NewID()
+	d := decision(VerdictDeny)
+	d.Parent, d.Root = NewID(), other
+	mustAppend(t, l, "acme", NewID(), d)
+	check := func() {
+		t.Helper()
+		for _, oldest := range []bool{true, false} {
+			for _, limit := range []int{1, 2, 50} {
+				var got []string
+				for q := (Query{Root: root, Oldest: oldest, Limit: limit}); ; {
+					page, err := l.Rows(ctx, "acme", q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, r := range page.Rows {
+						got = append(got, r.ID)
+					}
+					if q.After = page.Next; q.After == "" {
+						break
+					}
+				}
+				if !oldest {
+					slices.Reverse(got)
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("oldest %v, by %d: %d rows of %d", oldest, limit, len(got), len(want))
+				}
+			}
+		}
+	}
+	check()
+	mustAppend(t, l, "acme", root, Ended{Outcome: OutcomeCompleted, Label: abi.Public})
+	check()
+	for org, id := range map[string]string{"acme": NewID(), "rival": root} {
+		if page, err := l.Rows(ctx, org, Query{Root: id}); err != nil || len(page.Rows) != 0 || page.Next != "" {
+			t.Errorf("%s, %s: %+v, %v", org, id, page, err)
+		}
 	}
 }

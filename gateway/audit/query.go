@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/ecotone-dev/ecotone/abi"
 )
 
@@ -19,6 +21,7 @@ type Query struct {
 	Subject    abi.Subject
 	Verdict    Verdict
 	Parent     string // invocations made by this one (X32)
+	Root       string // this one, and all that were made for it, by it and by those it made
 	After      string // cursor: [Page.Next] of the page before
 	Oldest     bool   // oldest first; otherwise newest first
 	Limit      int    // 1 to [MaxPage]; 0 is 50
@@ -46,7 +49,7 @@ func (q *Query) check() error {
 	case q.Kind != "" && !slices.Contains([]string{RowInvocation, RowRefused, RowAdmin, RowSystem}, q.Kind):
 		return abi.Errorf(abi.CodeInvalidRequest, "kind is invocation, refused, admin or system").At("/kind")
 	}
-	for _, id := range []struct{ name, value string }{{"invocation", q.Invocation}, {"parent", q.Parent}, {"after", q.After}} {
+	for _, id := range []struct{ name, value string }{{"invocation", q.Invocation}, {"parent", q.Parent}, {"root", q.Root}, {"after", q.After}} {
 		if id.value == "" {
 			continue
 		}
@@ -63,14 +66,15 @@ func (q *Query) check() error {
 // takes reports whether the query selects a row.
 func (q *Query) takes(r *Row) bool {
 	d := r.Decision
-	if q.Capability == "" && q.Subject == "" && q.Verdict == "" && q.Parent == "" {
+	if q.Capability == "" && q.Subject == "" && q.Verdict == "" && q.Parent == "" && q.Root == "" {
 		return true
 	}
 	return d != nil &&
 		(q.Capability == "" || d.Capability == q.Capability) &&
 		(q.Subject == "" || d.Subject == RefOf(q.Subject)) &&
 		(q.Verdict == "" || d.Verdict == q.Verdict) &&
-		(q.Parent == "" || d.Parent == q.Parent)
+		(q.Parent == "" || d.Parent == q.Parent) &&
+		(q.Root == "" || d.Root == q.Root || r.ID == q.Root)
 }
 
 // Rows returns rows of one organisation, in order of their ids, which is the order of time. Work per
@@ -94,6 +98,10 @@ func (l *Log) Rows(ctx context.Context, org string, q Query) (Page, error) {
 	if org == "" {
 		org = SystemOrg
 	}
+	within, err := l.lineage(ctx, org, &q)
+	if err != nil {
+		return page, err
+	}
 	rd, err := l.reader(org)
 	if err != nil || rd == nil {
 		return page, err
@@ -106,6 +114,9 @@ func (l *Log) Rows(ctx context.Context, org string, q Query) (Page, error) {
 	for i, ref := range refs {
 		if err := ctx.Err(); err != nil {
 			return page, abi.Errorf(abi.CodeCanceled, "the query was cancelled").WithCause(err)
+		}
+		if !within(ref.id) {
+			return page, nil
 		}
 		if q.Kind != "" && q.Kind != rowKind(ref.kind) {
 			continue
@@ -129,6 +140,50 @@ func (l *Log) Rows(ctx context.Context, org string, q Query) (Page, error) {
 	page.Next = rest
 	return page, nil
 }
+
+// lineage narrows a query for what was made for one invocation to the time in which it ran: its ids lie
+// between. within says whether an id is still before the end of that time, in the query's order.
+func (l *Log) lineage(ctx context.Context, org string, q *Query) (within func(ulid.ULID) bool, _ error) {
+	everything := func(ulid.ULID) bool { return true }
+	if q.Root == "" {
+		return everything, nil
+	}
+	root, err := l.Get(ctx, org, q.Root)
+	if abi.CodeOf(err) == abi.CodeNotFound {
+		return func(ulid.ULID) bool { return false }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	first, err := parseID(root.ID)
+	if err != nil {
+		return nil, err
+	}
+	last := ulid.ULID{}
+	_ = last.SetTime(ulid.MaxTime()) // it runs
+	if root.EndedAt != nil {
+		err = last.SetTime(ulid.Timestamp(root.EndedAt.Add(lineageSlack)))
+	} else if root.Decision != nil && root.Decision.Verdict != VerdictAllow {
+		last = neighbour(first, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Oldest {
+		if q.After == "" {
+			q.After = neighbour(first, true).String()
+		}
+		return func(id ulid.ULID) bool { return id.Compare(last) <= 0 }, nil
+	}
+	if q.After == "" {
+		q.After = last.String()
+	}
+	return func(id ulid.ULID) bool { return id.Compare(first) >= 0 }, nil
+}
+
+// lineageSlack is by how much the times of ids and of entries may differ: both only go forward, each on
+// its own.
+const lineageSlack = time.Minute
 
 // Get returns one row of org by audit id, or NOT_FOUND: also for a row of somebody else, and for
 // one whose key was erased.

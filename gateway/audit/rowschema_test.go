@@ -19,7 +19,7 @@ func TestRowSchema(t *testing.T) {
 	l := mustOpen(t, Options{Dir: t.TempDir()})
 	done, denied, running := NewID(), NewID(), NewID()
 	d := decision(VerdictAllow)
-	d.Parent, d.Trace, d.Workspace, d.Origin = denied, "t", "w", "o"
+	d.Parent, d.Root, d.Chain, d.Trace, d.Workspace, d.Origin = denied, denied, []string{"kb:page.outer@1"}, "t", "w", "o"
 	d.Lifecycle, d.ReplacedBy = "deprecated", "kb:page.read@2"
 	mustAppend(t, l, "acme", done, d)
 	mustAppend(t, l, "acme", done, Started{})
@@ -27,7 +27,7 @@ func TestRowSchema(t *testing.T) {
 	mustAppend(t, l, "acme", done, EffectClosed{Line: 1, Code: abi.CodeUpstreamFailed})
 	mustAppend(t, l, "acme", done, Ended{
 		Outcome: OutcomeFailed, Code: abi.CodeGuestTrap, Label: abi.Secret, DurationMS: 1, Fuel: 2, PeakMemory: 3, HostCalls: 1,
-		LogBytes: 4, Generation: 7, Lines: []Line{{Line: 1, Function: "http_fetch", Target: "x", Code: abi.CodeUpstreamFailed, BytesIn: 1, BytesOut: 2, Label: abi.Secret}},
+		LogBytes: 4, Generation: 7, Lines: []Line{{Line: 1, Function: "http_fetch", Target: "x", Secret: "s", Code: abi.CodeUpstreamFailed, BytesIn: 1, BytesOut: 2, Label: abi.Secret}},
 		LinesOmitted: 1, Unknown: []int{2},
 		Suggestions: []Suggestion{{
 			Kind: "request-grant", Subject: "user:a", Capability: "a:b.c@1", Environment: "environment:project", Space: "s", Grant: "g", Biome: "b",

@@ -95,6 +95,12 @@ func (d *Decided) check() error {
 	if _, ok := ulidOf(d.Parent); d.Parent != "" && !ok {
 		return refuse("the parent's id is not a ULID")
 	}
+	if _, ok := ulidOf(d.Root); d.Root != "" && !ok {
+		return refuse("the root's id is not a ULID")
+	}
+	if (d.Root == "") != (d.Parent == "") {
+		return refuse("a child has a parent and a root")
+	}
 	return nil
 }
 
@@ -114,6 +120,7 @@ func (d Decided) settle() (Body, error) {
 	d.Checks = list(d.Checks, func(c *Check) { texts(&c.Name, &c.Verdict, &c.Detail) })
 	d.Suggestions = settleSuggestions(d.Suggestions)
 	d.Grants = list(d.Grants, func(s *string) { texts(s) })
+	d.Chain = list(d.Chain, func(s *string) { texts(s) })
 	return d, nil
 }
 
@@ -158,7 +165,7 @@ func (e Ended) settle() (Body, error) {
 	e.LinesOmitted += len(e.Lines) - keep
 	e.Lines = append([]Line(nil), e.Lines[:keep]...)
 	for i := range e.Lines {
-		texts(&e.Lines[i].Function, &e.Lines[i].Target)
+		texts(&e.Lines[i].Function, &e.Lines[i].Target, &e.Lines[i].Secret)
 	}
 	e.Suggestions = settleSuggestions(e.Suggestions)
 	return e, nil

@@ -35,26 +35,28 @@ const (
 // Check is one row of the table.
 type Check struct {
 	Name    string
-	Code    abi.Code // of a failure, unless the check names a closer one
-	Suggest string   // what would help
+	Code    abi.Code   // of a failure, unless the check names a closer one
+	Suggest string     // what would help
+	Asks    string     // for the documentation, which is made of this table
+	Closer  []abi.Code // that it may name instead
 	judge   func(view) Result
 }
 
 var checks = [NumChecks]Check{
-	CheckEnvironment:    {"environment", abi.CodeEnvironmentUnusable, "switch-environment", judgeEnvironment},
-	CheckLifecycle:      {"lifecycle", abi.CodeBiomeDisabled, "use-another-capability", judgeLifecycle},
-	CheckInstall:        {"install", abi.CodeMissingGrant, "request-install", judgeInstall},
-	CheckCalls:          {"calls", abi.CodeMissingGrant, "request-install", judgeCalls},
-	CheckAdmitted:       {"environment-admitted", abi.CodeEnvironmentNotGranted, "request-install", judgeAdmitted},
-	CheckCallerGrant:    {"caller-grant", abi.CodeMissingGrant, "request-grant", judgeCallerGrant},
-	CheckGrant:          {"grant", abi.CodeMissingGrant, "request-grant", judgeGrant},
-	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", judgeUserGrant},
-	CheckReach:          {"reach", abi.CodeReachCeiling, "switch-environment", judgeReach},
-	CheckClassification: {"classification", abi.CodeClassificationCeiling, "use-less-sensitive-data", judgeClassification},
-	CheckAllowList:      {"allow-list", abi.CodeNotInAllowList, "switch-environment", judgeAllowList},
-	CheckRate:           {"rate", abi.CodeRateExceeded, "wait", judgeRate},
-	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", judgeSchema},
-	CheckApproval:       {"approval", abi.CodeApprovalRequired, "await-approval", judgeApproval},
+	CheckEnvironment:    {"environment", abi.CodeEnvironmentUnusable, "switch-environment", "may this session use the environment in this space, and is a child where its parent is?", nil, judgeEnvironment},
+	CheckLifecycle:      {"lifecycle", abi.CodeBiomeDisabled, "use-another-capability", "is the capability there, its biome not disabled, and it not retired?", []abi.Code{abi.CodeCapabilityUnknown, abi.CodeCapabilityRetired}, judgeLifecycle},
+	CheckInstall:        {"install", abi.CodeMissingGrant, "request-install", "does a version that an install grant admits provide it?", nil, judgeInstall},
+	CheckCalls:          {"calls", abi.CodeMissingGrant, "request-install", "of a child: does the install grant let the calling biome call it?", nil, judgeCalls},
+	CheckAdmitted:       {"environment-admitted", abi.CodeEnvironmentNotGranted, "request-install", "does the install grant admit the environment?", nil, judgeAdmitted},
+	CheckCallerGrant:    {"caller-grant", abi.CodeMissingGrant, "request-grant", "of a child: does the calling biome hold a grant for it here?", nil, judgeCallerGrant},
+	CheckGrant:          {"grant", abi.CodeMissingGrant, "request-grant", "does the subject hold a grant for it here, in this space?", nil, judgeGrant},
+	CheckUserGrant:      {"user-grant", abi.CodeSubjectNotCovered, "request-grant", "of an agent: does the user it acts for hold one as well?", nil, judgeUserGrant},
+	CheckReach:          {"reach", abi.CodeReachCeiling, "switch-environment", "is the declared reach within the environment and, of a child, its caller?", []abi.Code{abi.CodeUnclassified}, judgeReach},
+	CheckClassification: {"classification", abi.CodeClassificationCeiling, "use-less-sensitive-data", "is the label it starts with within every ceiling?", nil, judgeClassification},
+	CheckAllowList:      {"allow-list", abi.CodeNotInAllowList, "switch-environment", "of an environment of the organisation's own that names capabilities: is it one of them?", nil, judgeAllowList},
+	CheckRate:           {"rate", abi.CodeRateExceeded, "wait", "is no ceiling on how often used up?", []abi.Code{abi.CodeRateUnavailable}, judgeRate},
+	CheckSchema:         {"schema", abi.CodeInputSchema, "correct-input", "does the input satisfy the schema?", nil, judgeSchema},
+	CheckApproval:       {"approval", abi.CodeApprovalRequired, "await-approval", "did a person approve it, where one has to?", nil, judgeApproval},
 }
 
 // Checks returns the table.

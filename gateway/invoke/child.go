@@ -51,7 +51,7 @@ func (ch children) run(ctx context.Context, c *attempt, s boundary.Scope) (bound
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	live := &running{
-		id: c.id, session: c.facts.Session, facts: c.facts, trace: c.terms.trace, cancel: cancel,
+		id: c.id, root: c.parent.outermost(), session: c.facts.Session, facts: c.facts, trace: c.terms.trace, cancel: cancel,
 	}
 	if refused := c.authorize(live); refused != nil {
 		return boundary.Result{}, refused

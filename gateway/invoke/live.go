@@ -22,6 +22,7 @@ import (
 // running is one invocation that was allowed and has not ended.
 type running struct {
 	id        string
+	root      string // of a child: id of the outermost invocation that it is made for
 	session   string
 	facts     *gate.Facts
 	authority *authority.Authority // set before others see it
@@ -45,6 +46,14 @@ func (r *running) stop(why *abi.Error) {
 	if r.stopped.CompareAndSwap(nil, why) {
 		r.cancel(why)
 	}
+}
+
+// outermost is the id of the invocation that it is made for in the end.
+func (r *running) outermost() string {
+	if r.root != "" {
+		return r.root
+	}
+	return r.id
 }
 
 func (r *running) stands() *abi.Error { return r.stopped.Load() }

@@ -329,11 +329,12 @@ func (p *Pipeline) room(ctx context.Context, spec *authority.Spec) error {
 }
 
 // judgeOutput holds the output to the capability's own schema: what comes back is untrusted too
-// (H14).
+// (H14). Its guest has ended, so the organisation's share of the processors pays for the work (S10).
 func (c *attempt) judgeOutput(o *host.Outcome) {
 	if o.Err != nil {
 		return
 	}
+	c.p.o.Shares.Org(c.facts.Org).Debit(c.schemas.Output.Price(len(o.Output)))
 	if err := c.schemas.Output.Validate(o.Output); err != nil {
 		e := abi.Errorf(abi.CodeOutputInvalid, "the output does not satisfy the capability's schema: %w", err)
 		o.Err, o.Cause, o.Output = e, e, nil

@@ -94,7 +94,12 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 		e.User = &u
 	}
 	if c.parent != nil {
-		e.Parent, e.CallerKind = c.parent.id, string(abi.SubjectBiome)
+		e.Parent, e.Root, e.CallerKind = c.parent.id, c.parent.outermost(), string(abi.SubjectBiome)
+		above := c.parent.authority.Spec()
+		for _, ref := range above.Chain {
+			e.Chain = append(e.Chain, string(ref))
+		}
+		e.Chain = append(e.Chain, string(above.Capability))
 	}
 	return e, nil
 }
@@ -122,7 +127,7 @@ func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released b
 	}
 	for _, l := range r.Lines {
 		ended.Lines = append(ended.Lines, audit.Line{
-			Line: int(l.Call), Function: l.Function, Target: l.Target, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
+			Line: int(l.Call), Function: l.Function, Target: l.Target, Secret: l.Secret, Code: l.Code, BytesIn: l.In, BytesOut: l.Out, Label: l.Label,
 		})
 	}
 	c.told = c.suggestLines(r)

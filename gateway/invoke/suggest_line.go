@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -8,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/gate"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/gateway/problem"
+	"github.com/ecotone-dev/ecotone/gateway/usage"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/egress"
 	"github.com/ecotone-dev/ecotone/host/files/glob"
@@ -28,7 +30,7 @@ func (c *attempt) suggestLines(r *boundary.Receipt) []problem.Suggestion {
 	}
 	for i := range r.Lines {
 		if l := &r.Lines[i]; l.Code != "" {
-			s := c.suggestLine(l.Function, l.Target, l.Code)
+			s := c.suggestLine(l)
 			s.Detail = "for the call of " + l.Function
 			add(s)
 		}
@@ -41,22 +43,23 @@ func (c *attempt) suggestLines(r *boundary.Receipt) []problem.Suggestion {
 
 // suggestLine is what would have let one host call through; no kind means that nothing would. What is answered the
 // same whether something is absent or refused is suggested the same, too.
-func (c *attempt) suggestLine(function, target string, code abi.Code) problem.Suggestion {
+func (c *attempt) suggestLine(l *boundary.Line) problem.Suggestion {
 	install := problem.Suggestion{Kind: problem.RequestInstall, Biome: c.decision.Biome, Environment: string(c.facts.Environment)}
-	switch code {
+	switch l.Code {
 	case abi.CodeResourceNotInGlob:
-		return c.suggestGlob(target)
-	case abi.CodeEndpointRefused:
-		return c.suggestEndpoint(install, target)
-	case abi.CodeSecretDenied:
-		if function == "http_fetch" { // its target is where it goes, not the secret
-			return problem.Suggestion{}
+		for _, name := range usage.Pair(l.Target) {
+			if s := c.suggestGlob(name); s.Kind != "" {
+				return s
+			}
 		}
-		install.Secret = target
+	case abi.CodeEndpointRefused:
+		return c.suggestEndpoint(install, l.Target)
+	case abi.CodeSecretDenied:
+		install.Secret = cmp.Or(l.Secret, l.Target) // the target of a request is where it goes
 		return install
 	case abi.CodeMissingGrant:
-		if ref := abi.CapabilityRef(target); function == "capability_invoke" && !slices.Contains(c.calls(), ref) {
-			install.Call = target
+		if ref := abi.CapabilityRef(l.Target); l.Function == "capability_invoke" && !slices.Contains(c.calls(), ref) {
+			install.Call = l.Target
 			return install
 		}
 	}

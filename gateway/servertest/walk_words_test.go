@@ -35,7 +35,7 @@ func init() {
 			GET /v1/environments; GET /v1/environments/{slug}; GET /v1/spaces; GET /v1/spaces/{id}; GET /v1/biomes;
 			GET /v1/biomes/{name}; GET /v1/biomes/{name}/versions; GET /v1/biomes/{name}/permissions; GET /v1/installs; GET /v1/installs/{biome}; GET /v1/grants; GET /v1/environment-grants; GET /v1/approve-grants`},
 		{inspectors, `GET /v1/sessions; GET /v1/sessions/{id}; GET /v1/tokens; GET /v1/secrets; GET /v1/secrets/{name}; GET /v1/endpoints;
-			GET /v1/endpoints/{name}; GET /v1/audit; GET /v1/audit/head; GET /v1/audit/{id}`},
+			GET /v1/endpoints/{name}; GET /v1/audit; GET /v1/audit/head; GET /v1/biomes/{name}/suggested-grants; GET /v1/audit/{id}`},
 		{append(slices.Clone(inspectors), session.Approver), `GET /v1/approvals; GET /v1/approvals/{id}`},
 		{append(slices.Clone(admins), session.Approver), `POST /v1/approvals/{id}/approve; POST /v1/approvals/{id}/reject`},
 		{admins, `POST /v1/approve-grants; DELETE /v1/approve-grants/{id}`},

@@ -15,10 +15,14 @@ type Gauge interface {
 }
 
 // slice is the most fuel a guest is handed at a time, and so what it may compute before it is
-// noticed that its invocation has ended, or that others wait for its processor: a few hundred
+// noticed that its invocation has ended, or that others wait for its processor: tens to a few hundred
 // microseconds of work, against less than one for handing it out. What an invocation costs does
 // not depend on it.
 const slice = share.Slice
+
+// tied is how many slices a guest is held to one thread for. What is saved by that when its memory is put
+// back is nothing against the work of more.
+const tied = 8
 
 // Meter says where the guest that is about to be called keeps its fuel, of which it has none yet.
 // Unmeter follows when the call has returned.
@@ -56,7 +60,7 @@ func (inv *Invocation) Refuel(ctx context.Context) {
 		inv.finish(inv.noFuel())
 		return
 	}
-	if inv.slices++; inv.slices > 1 {
+	if inv.slices++; inv.slices > tied {
 		inv.loosen()
 	}
 	if inv.account(); !inv.step(ctx) {

@@ -50,7 +50,7 @@ func fetchAllowed(c *call) *abi.Error {
 	if refusal != nil {
 		return refusal
 	}
-	c.line.Target = at
+	c.line.Target, c.line.Secret = at, plainTarget(req.Secret)
 	if req.Secret != "" && !slices.Contains(c.inv.authority.Spec().Secrets, req.Secret) {
 		return secretDenied()
 	}

@@ -36,6 +36,7 @@ type Line struct {
 	Call     int64    `json:"call"` // its number in the invocation, from 1; the journal's line
 	Function string   `json:"function"`
 	Target   string   `json:"target,omitempty"` // canonical path, key, ref, URL without query …
+	Secret   string   `json:"secret,omitempty"` // that a request named; its value is nowhere
 	Code     abi.Code `json:"code,omitempty"`   // "": done; otherwise the true reason, which the errno may hide
 	// Withheld counts objects above the ceiling that the call treated as absent (S5).
 	Withheld int64              `json:"withheld,omitempty"`

@@ -61,7 +61,14 @@ func in(org string) func(*authority.Spec) {
 // from a new instance. Below hunted it has its own answers.
 const hunted = 1024
 
-func hunter() []byte {
+func hunter() []byte { return hunterOf(1) }
+
+// hunters are hunters whose memory is put back in the one way or the other: compared whole, and by
+// the pages that are known or found to be private.
+var hunters = map[string]uint32{"small": 1, "large": 7}
+
+// hunterOf is a hunter that begins with some pages of memory.
+func hunterOf(pages uint32) []byte {
 	const (
 		i32Ne, i64Ne, f32Ne, f64Ne, i32LtU, i32Or, i32Shl = 0x47, 0x52, 0x5c, 0x62, 0x49, 0x72, 0x74
 		request                                           = `{"method":"GET","url":"https://api.example/"}`
@@ -73,7 +80,7 @@ func hunter() []byte {
 	input, read, output := b.Host("input"), b.Host("result_read"), b.Host("output")
 	log, fetch := b.Host("log"), b.Host("http_fetch")
 	exit := b.WASI("proc_exit")
-	b.Memory(1, 65536).ExportMemory().Data(64, []byte(request))
+	b.Memory(pages, 65536).ExportMemory().Data(64, []byte(request))
 	g32 := b.Global(w.I32, true, w.I32Const(4))
 	g64 := b.Global(w.I64, true, w.I64Const(-6))
 	gf32 := b.Global(w.F32, true, f32(1.5))

@@ -258,7 +258,13 @@ func TestFrozenRandomness(t *testing.T) {
 // bytes, and every instance lent is what it should be.
 func TestPooledAtOnce(t *testing.T) {
 	needsImages(t)
-	image := keepable(t, hunter())
+	for name, pages := range hunters {
+		t.Run(name, func(t *testing.T) { pooledAtOnce(t, hunterOf(pages)) })
+	}
+}
+
+func pooledAtOnce(t *testing.T, module []byte) {
+	image := keepable(t, module)
 	p, e := pooled(t, func(o *engine.PoolOptions) { o.Retire = 20 })
 	ctx := patience(t)
 	var wg sync.WaitGroup
@@ -298,11 +304,17 @@ func TestPooledAtOnce(t *testing.T) {
 // organisation runs meanwhile and afterwards, and finds nothing, 1,000 times.
 func TestCancelledInAHostCallOfAPool(t *testing.T) {
 	needsImages(t)
+	for name, pages := range hunters {
+		t.Run(name, func(t *testing.T) { cancelledInAHostCall(t, hunterOf(pages)) })
+	}
+}
+
+func cancelledInAHostCall(t *testing.T, module []byte) {
 	rounds := 1000
 	if testing.Short() {
 		rounds = 50
 	}
-	image := keepable(t, hunter())
+	image := keepable(t, module)
 	_, e := pooled(t)
 	ctx := patience(t)
 	look := func(org string) {
