@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/grant"
 	"github.com/ecotone-dev/ecotone/host/authority"
 )
 
@@ -73,7 +74,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		}
 	}
 	f.Lower.narrow(&spec)
-	w := &watch{facts: f, decision: *d, kept: kept, terms: t, expires: expires}
+	w := &watch{facts: f, basis: d.basis(), kept: kept, terms: t, expires: expires}
 	if f.Parent != nil {
 		w.parent = f.Parent.Authority
 		p := w.parent.Spec()
@@ -92,14 +93,14 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 
 // watch asks whether an authority still stands. Safe for concurrent use.
 type watch struct {
-	facts    *Facts
-	decision Decision
-	kept     *Kept
-	terms    Terms
-	expires  time.Time
-	parent   *authority.Authority     // a child never outlives its parent's rights
-	seen     atomic.Uint64            // policy that was last found to allow
-	newest   atomic.Pointer[Snapshot] // of which it is known that it has that policy
+	facts   *Facts
+	basis   basis
+	kept    *Kept
+	terms   Terms
+	expires time.Time
+	parent  *authority.Authority     // a child never outlives its parent's rights
+	seen    atomic.Uint64            // policy that was last found to allow
+	newest  atomic.Pointer[Snapshot] // of which it is known that it has that policy
 }
 
 func (w *watch) current() *abi.Error {
@@ -128,15 +129,25 @@ func (w *watch) current() *abi.Error {
 	}
 	f := *w.facts
 	f.Now = w.terms.Clock()
-	if d := Decide(s, &f); !w.decision.within(&d) || !w.kept.equal(d.served.kept(s.EnvironmentIn(f.Org, f.Environment))) {
+	if d := Decide(s, &f); !w.basis.within(&d) || !w.kept.equal(d.served.kept(s.EnvironmentIn(f.Org, f.Environment))) {
 		return abi.Errorf(abi.CodeGrantRevoked, "the policy that allowed this invocation has changed")
 	}
 	w.seen.Store(g)
 	return nil
 }
 
+// basis is what a decision gave, and by what.
+type basis struct {
+	Digest, Install string
+	Ceiling         abi.Classification
+	Reach           abi.Reach
+	grants          [numGrants]*grant.Grant
+}
+
+func (d *Decision) basis() basis { return basis{d.Digest, d.Install, d.Ceiling, d.Reach, d.grants} }
+
 // within reports whether all that old gave is given by d as well, on the same basis.
-func (old *Decision) within(d *Decision) bool {
+func (old *basis) within(d *Decision) bool {
 	if d.Verdict != Allow || d.Digest != old.Digest || d.Install != old.Install || d.Ceiling < old.Ceiling || d.Reach < old.Reach {
 		return false
 	}

@@ -67,10 +67,10 @@ func (c *attempt) recordStart(ctx context.Context) error {
 	return c.append(ctx, audit.Resolved{Resolution: audit.ResolvedApproved, By: c.approved.Decision.By}, false)
 }
 
-// append appends an event of this invocation. A caller that leaves does not leave a gap.
-func (c *attempt) append(ctx context.Context, body audit.Body, wait bool) error {
-	ev := audit.Event{Org: c.facts.Org, ID: c.id, Body: body}
-	ctx = context.WithoutCancel(ctx)
+// append appends an event of this invocation. A caller that leaves does not leave a gap, and so its
+// context is not the one that is waited with.
+func (c *attempt) append(_ context.Context, body audit.Body, wait bool) error {
+	ev, ctx := audit.Event{Org: c.facts.Org, ID: c.id, Body: body}, context.Background()
 	if !wait {
 		return c.p.o.Audit.AppendAsync(ctx, ev)
 	}
