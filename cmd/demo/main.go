@@ -4,6 +4,7 @@
 //
 //	go run ./cmd/demo -bin bin/ecotone -biomes bin/biomes
 //
+// With -policy it shows the permission plane instead: ceilings, flow, explanations, approvals, revocation.
 // With -stay it leaves a development gateway up instead, with the first-party biomes uploaded, and
 // says what to type next.
 package main
@@ -24,15 +25,19 @@ func main() {
 	bin := flag.String("bin", "bin/ecotone", "the ecotone binary")
 	biomes := flag.String("biomes", "bin/biomes", "folder of the first-party biomes")
 	stay := flag.Bool("stay", false, "leave a development gateway up")
+	policy := flag.Bool("policy", false, "show the permission plane")
 	data := flag.String("data", "data", "data directory, with -stay")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if *stay {
+	switch {
+	case *stay:
 		err = stayUp(ctx, *bin, *biomes, *data)
-	} else {
-		err = run(ctx, *bin, *biomes)
+	case *policy:
+		err = run(ctx, *bin, *biomes, policySteps)
+	default:
+		err = run(ctx, *bin, *biomes, steps)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -43,7 +48,7 @@ func main() {
 // timeLimit bounds the demo, so that it ends whatever happens.
 const timeLimit = 3 * time.Minute
 
-func run(ctx context.Context, bin, biomes string) (err error) {
+func run(ctx context.Context, bin, biomes string, steps []step) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "ecotone-demo-*")

@@ -91,6 +91,11 @@ func (d *demo) close() {
 	if d.http != nil {
 		_ = d.http.Close()
 	}
+	d.stop()
+}
+
+// stop ends the server as an operator would, and waits for it.
+func (d *demo) stop() {
 	if d.server == nil || d.server.Process == nil {
 		return
 	}

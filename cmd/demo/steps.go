@@ -15,11 +15,14 @@ import (
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
-// steps is the demo, in order. Each step checks what it shows.
-var steps = []struct {
+// step is one part of a demo.
+type step struct {
 	title string
 	do    func(*demo) error
-}{
+}
+
+// steps is the demo, in order. Each step checks what it shows.
+var steps = []step{
 	{"A gateway on loopback, with a new data directory", (*demo).start},
 	{"Upload: each module is read, compiled in a confined child and tried before it is stored", (*demo).upload},
 	{"A module that declares owner and imports the network is refused at upload", (*demo).uploadLiar},

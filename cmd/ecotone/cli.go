@@ -119,7 +119,7 @@ func report(env *Env, err error) int {
 			fmt.Fprintf(env.stderr, "audit: %s\n", no.Audit)
 		}
 		switch {
-		case no.Decis == "needs_approval":
+		case no.Decis == "needs_approval", no.Code == abi.CodeApprovalRequired:
 			return exitApproval
 		case no.Kind == abi.KindPermissionDenied, no.Kind == abi.KindUnauthenticated:
 			return exitDenied

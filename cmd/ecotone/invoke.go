@@ -15,6 +15,7 @@ type InvokeCmd struct {
 	Ref            string `arg:"" help:"Capability ref, as kb:page.read@1."`
 	Input          string `help:"Input JSON, @FILE, or - for standard input." default:"{}" placeholder:"JSON"`
 	Classification string `help:"How sensitive the input is." placeholder:"LEVEL"`
+	Declassified   string `name:"declassification" help:"Id of an approved request to declassify, which this uses up." placeholder:"ID"`
 	DeadlineMS     int64  `name:"deadline-ms" help:"End the invocation after this many milliseconds." placeholder:"MS"`
 }
 
@@ -22,6 +23,9 @@ func (c *InvokeCmd) header() http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
 	if c.Classification != "" {
 		h.Set("Ecotone-Classification", c.Classification)
+	}
+	if c.Declassified != "" {
+		h.Set("Ecotone-Declassification", c.Declassified)
 	}
 	if c.DeadlineMS != 0 {
 		h.Set("Ecotone-Deadline-Ms", strconv.FormatInt(c.DeadlineMS, 10))

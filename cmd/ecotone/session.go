@@ -10,10 +10,11 @@ import (
 
 // SessionCmd is the noun session.
 type SessionCmd struct {
-	Open  SessionOpenCmd  `cmd:"" help:"Open a session; its token is shown once."`
-	Show  SessionShowCmd  `cmd:"" help:"Show a session."`
-	List  SessionListCmd  `cmd:"" aliases:"ls" help:"List sessions."`
-	Close SessionCloseCmd `cmd:"" help:"Close a session."`
+	Declassify SessionDeclassifyCmd `cmd:"" help:"Ask that one invocation, with exactly this input, may begin lower than the session's mark."`
+	Open       SessionOpenCmd       `cmd:"" help:"Open a session; its token is shown once."`
+	Show       SessionShowCmd       `cmd:"" help:"Show a session."`
+	List       SessionListCmd       `cmd:"" aliases:"ls" help:"List sessions."`
+	Close      SessionCloseCmd      `cmd:"" help:"Close a session."`
 }
 
 // SessionOpenCmd opens.
@@ -72,4 +73,32 @@ type SessionCloseCmd struct {
 // Run closes one session.
 func (c *SessionCloseCmd) Run(e *Env) error {
 	return e.send(http.MethodDelete, "/v1/sessions/"+url.PathEscape(c.ID), nil)
+}
+
+// SessionDeclassifyCmd asks, with the session's own token.
+type SessionDeclassifyCmd struct {
+	Ref            string `arg:"" help:"Capability ref, as kb:page.read@1."`
+	Input          string `help:"Input JSON, @FILE, or - for standard input: exactly what will be sent." default:"{}" placeholder:"JSON"`
+	To             string `help:"What the input carries at most." required:"" placeholder:"LEVEL"`
+	Sink           string `help:"Where it goes: output, or endpoint: and its name." required:"" placeholder:"SINK"`
+	Classification string `help:"How sensitive the input is said to be, here and then." placeholder:"LEVEL"`
+}
+
+// Run asks once. The exit code is 4: somebody has to say so first.
+func (c *SessionDeclassifyCmd) Run(e *Env) error {
+	input, err := e.readArgument(c.Input)
+	if err != nil {
+		return err
+	}
+	h := (&InvokeCmd{Classification: c.Classification}).header()
+	h.Set("Ecotone-Declassify-To", c.To)
+	h.Set("Ecotone-Declassify-Sink", c.Sink)
+	res, err := e.conn.call(e.ctx, e.conn.Invoke, http.MethodPost, "/v1/declassify/"+url.PathEscape(c.Ref), h, input)
+	if err != nil {
+		return err
+	}
+	if err := e.show(res.body, nil); err != nil {
+		return err
+	}
+	return errQuiet(exitApproval)
 }

@@ -231,6 +231,7 @@ func appendDecided(b []byte, d *Decided) ([]byte, bool) {
 	o.label(`"clearance":`, d.Clearance)
 	o.strIf(`"lifecycle":`, d.Lifecycle)
 	o.strIf(`"replacedBy":`, string(d.ReplacedBy))
+	o.strIf(`"declassification":`, d.Declassification)
 	return append(o.b, '}'), o.plain
 }
 

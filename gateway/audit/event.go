@@ -150,6 +150,8 @@ type Decided struct {
 	Clearance   abi.Classification `json:"clearance,omitzero"`   // of the answer
 	Lifecycle   string             `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef  `json:"replacedBy,omitempty"` // what to invoke instead of such a one
+	// Declassification is the approval that it named, by which it may begin lower than its session's mark.
+	Declassification string `json:"declassification,omitempty"`
 }
 
 // Resolution is the closed set of what comes of waiting for a person.

@@ -110,7 +110,7 @@ func (d Decided) settle() (Body, error) {
 	}
 	env, ref, instead := string(d.Environment), string(d.Capability), string(d.ReplacedBy)
 	texts(&d.Subject.Kind, &d.Subject.ID, &d.CallerKind, &d.Origin, &d.Space, &env, &ref, &d.Session, &d.Workspace,
-		&d.Trace, &d.InputDigest, &d.Biome, &d.Digest, &d.ReachCheck, &d.Lifecycle, &instead)
+		&d.Trace, &d.InputDigest, &d.Biome, &d.Digest, &d.ReachCheck, &d.Lifecycle, &instead, &d.Declassification)
 	d.Environment, d.Capability, d.ReplacedBy = abi.EnvironmentRef(env), abi.CapabilityRef(ref), abi.CapabilityRef(instead)
 	if d.User != nil {
 		u := *d.User

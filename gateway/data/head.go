@@ -19,6 +19,9 @@ const (
 	headerAuthorization  = "Authorization"
 	headerClassification = "Ecotone-Classification"
 	headerDeadline       = "Ecotone-Deadline-Ms"
+	headerDeclassified   = "Ecotone-Declassification"
+	headerDeclassifyTo   = "Ecotone-Declassify-To"
+	headerDeclassifySink = "Ecotone-Declassify-Sink"
 	headerIdempotency    = "Idempotency-Key"
 	headerTrace          = "Traceparent"
 	headerOurs           = "Ecotone-"
@@ -43,6 +46,9 @@ type head struct {
 	authorization  once
 	classification once
 	deadline       once
+	declassified   once
+	declassifyTo   once
+	declassifySink once
 	contentTypes   int  // Content-Type headers
 	json           bool // the only one is JSON's
 	idempotency    bool
@@ -70,6 +76,12 @@ func (s *Server) readHead(ctx *fasthttp.RequestCtx, h *head) {
 			h.classification.add(v)
 		case named(k, headerDeadline):
 			h.deadline.add(v)
+		case named(k, headerDeclassified):
+			h.declassified.add(v)
+		case named(k, headerDeclassifyTo):
+			h.declassifyTo.add(v)
+		case named(k, headerDeclassifySink):
+			h.declassifySink.add(v)
 		case named(k, headerIdempotency):
 			h.idempotency = true
 		case named(k, headerTrace):
@@ -132,9 +144,13 @@ func (s *Server) checkHead(ctx *fasthttp.RequestCtx, h *head, r *route) *abi.Err
 	case h.unknown != "":
 		return abi.Errorf(abi.CodeInvalidRequest, "unknown header %s", abi.Quote(h.unknown)).
 			WithHint("the headers are Ecotone-Classification and Ecotone-Deadline-Ms; the environment comes from the session")
+	case h.declassified.count > 0 && r.pattern != invokePattern, (h.declassifyTo.count > 0 || h.declassifySink.count > 0) && r.pattern != declassifyPattern:
+		return abi.Errorf(abi.CodeInvalidRequest, "a header is of another operation").
+			WithHint("Ecotone-Declassify-To and -Sink ask, at /v1/declassify/{ref}; Ecotone-Declassification uses what was approved, at /v1/invoke/{ref}")
 	case len(ctx.URI().QueryString()) > 0:
 		return abi.Errorf(abi.CodeInvalidRequest, "the data plane takes no query")
-	case h.authorization.count > 1, h.contentTypes > 1, h.classification.count > 1, h.deadline.count > 1:
+	case h.authorization.count > 1, h.contentTypes > 1, h.classification.count > 1, h.deadline.count > 1,
+		h.declassified.count > 1, h.declassifyTo.count > 1, h.declassifySink.count > 1:
 		return abi.Errorf(abi.CodeInvalidRequest, "a header is there more than once")
 	case !r.body && len(ctx.Request.Body()) > 0:
 		return abi.Errorf(abi.CodeInvalidRequest, "this operation takes no body")
@@ -164,6 +180,7 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, h *head, ref string) invoke.R
 		Input:          bytes.Clone(ctx.Request.Body()),
 		Classification: h.classification.value, HasClassification: h.classification.count > 0,
 		DeadlineMS: h.deadline.value, HasDeadline: h.deadline.count > 0,
+		Declassification: h.declassified.value, HasDeclassification: h.declassified.count > 0, To: h.declassifyTo.value, Sink: h.declassifySink.value,
 		Proxied: h.facts.Forwarded, Trace: h.trace, Caller: caller{ctx.Conn()},
 	}
 	if h.route != nil {

@@ -21,9 +21,16 @@ type route struct {
 	run     func(s *Server, ctx *fasthttp.RequestCtx, h *head, arg string)
 }
 
+// The operations that take headers of their own.
+const (
+	invokePattern     = "/v1/invoke/{}"
+	declassifyPattern = "/v1/declassify/{}"
+)
+
 var routes = []route{
-	{"POST", "/v1/invoke/{}", true, (*Server).invoke},
+	{"POST", invokePattern, true, (*Server).invoke},
 	{"POST", "/v1/explain/{}", true, (*Server).explain},
+	{"POST", declassifyPattern, true, (*Server).declassify},
 	{"POST", "/v1/invocations/{}:cancel", false, (*Server).cancel},
 	{"GET", "/v1/invocations/{}", false, (*Server).invocation},
 	{"GET", "/v1/capabilities", false, (*Server).capabilities},
@@ -78,7 +85,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.refuse(ctx, &h, abi.Errorf(abi.CodeMethodNotAllowed, "%s is not a method of this path", abi.Quote(string(ctx.Method()))))
 	case r == nil:
 		s.refuse(ctx, &h, abi.Errorf(abi.CodeNotFound, "there is no such path on the data plane").
-			WithHint("the data plane has /v1/invoke/{ref}, /v1/explain/{ref}, /v1/invocations/{id} and /v1/capabilities"))
+			WithHint("the data plane has /v1/invoke/{ref}, /v1/explain/{ref}, /v1/declassify/{ref}, /v1/invocations/{id} and /v1/capabilities"))
 	default:
 		if err := s.checkHead(ctx, &h, r); err != nil {
 			s.refuse(ctx, &h, err)
@@ -95,6 +102,10 @@ func (s *Server) invoke(ctx *fasthttp.RequestCtx, h *head, ref string) {
 
 func (s *Server) explain(ctx *fasthttp.RequestCtx, h *head, ref string) {
 	s.answer(ctx, s.o.Pipeline.Explain(context.Background(), s.request(ctx, h, ref)))
+}
+
+func (s *Server) declassify(ctx *fasthttp.RequestCtx, h *head, ref string) {
+	s.answer(ctx, s.o.Pipeline.Declassify(context.Background(), s.request(ctx, h, ref)))
 }
 
 func (s *Server) cancel(ctx *fasthttp.RequestCtx, h *head, id string) {

@@ -73,6 +73,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 			}
 		}
 	}
+	f.Lower.narrow(&spec)
 	w := &watch{facts: f, basis: d.basis(), kept: kept, terms: t, expires: expires}
 	if f.Parent != nil {
 		w.parent = f.Parent.Authority

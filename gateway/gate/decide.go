@@ -121,7 +121,7 @@ func (v *view) lookCeilings(org *Org) {
 	if !v.reach.Valid() {
 		v.reach = abi.ReachOwner
 	}
-	v.start = abi.Join(v.space.Floor, f.Mark)
+	v.start = abi.Join(v.space.Floor, f.mark())
 	if f.Declared.Valid() {
 		v.start = abi.Join(v.start, f.Declared)
 	}

@@ -42,6 +42,9 @@ type Facts struct {
 	// approval up, for nobody else.
 	Approved bool
 
+	// Lower is a declassification that this invocation uses up, and no other; nil for nearly all.
+	Lower *Lowering
+
 	// Parent is set for an invocation made by capability_invoke.
 	Parent *Parent
 }
@@ -84,7 +87,7 @@ func FactsOf(s *session.Session, ref abi.CapabilityRef, now time.Time) Facts {
 func (f *Facts) Child(a *authority.Authority, label abi.Classification, ref abi.CapabilityRef, now time.Time) Facts {
 	c := *f
 	c.Now, c.Capability = now, ref
-	c.Declared, c.Reach, c.Rate, c.Schema, c.Approved = 0, 0, Uncounted, Unjudged, false
+	c.Declared, c.Reach, c.Rate, c.Schema, c.Approved, c.Lower = 0, 0, Uncounted, Unjudged, false, nil
 	c.Parent = &Parent{Authority: a, Label: label}
 	return c
 }

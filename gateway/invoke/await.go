@@ -52,10 +52,7 @@ func (c *attempt) await(ctx context.Context) Answer {
 		Request: approval.Request{
 			ID: c.id, Org: c.facts.Org, Kind: approval.Invocation, Subject: c.facts.Subject, User: c.facts.User, Requester: c.facts.Client,
 			Label: abi.Join(c.decision.Start, label), Capability: c.facts.Capability, Biome: c.decision.Biome,
-			Context: approval.Context{
-				Session: c.facts.Session, Space: c.facts.Space, Environment: c.facts.Environment, Workspace: c.facts.Workspace,
-				Clearance: c.facts.Clearance, Declared: c.terms.declared, Origin: c.face, Trace: c.terms.trace,
-			},
+			Context:     c.context(),
 			InputDigest: digest, InputBytes: int64(len(c.input)), Expires: c.lasts(),
 		},
 		Facts: c.facts, Files: files, Sealed: c.p.o.Box.Seal(c.facts.Org, c.id, approval.Input, c.input),
@@ -70,6 +67,14 @@ func (c *attempt) await(ctx context.Context) Answer {
 	a := jsonAnswer(http.StatusAccepted, w)
 	a.Invocation, a.Location = c.id, "/v1/invocations/"+c.id
 	return a
+}
+
+// context is what the attempt takes from its session and its request.
+func (c *attempt) context() approval.Context {
+	return approval.Context{
+		Session: c.facts.Session, Space: c.facts.Space, Environment: c.facts.Environment, Workspace: c.facts.Workspace,
+		Clearance: c.facts.Clearance, Declared: c.terms.declared, Origin: c.face, Trace: c.terms.trace,
+	}
 }
 
 // lasts is until when it may wait: no longer than the session that asks.

@@ -95,11 +95,22 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
 	if refused := c.checkInputSize(); refused != nil {
 		return p.refuse(ctx, s, &r, refused)
 	}
-	if denial := c.decide(ctx); denial != nil {
-		if c.decision.Verdict == gate.NeedsApproval {
-			return c.await(ctx)
-		}
+	var lowering *abi.Error
+	if r.HasDeclassification {
+		lowering = c.approvedLowering(ctx, r.Declassification)
+	}
+	denial := c.decide(ctx)
+	switch {
+	case denial != nil && c.decision.Verdict == gate.NeedsApproval && !r.HasDeclassification:
+		return c.await(ctx)
+	case denial != nil:
 		return c.deny(ctx, denial)
+	case lowering != nil:
+		return c.deny(ctx, lowering)
+	case c.lowered != "":
+		if refused := c.lower(ctx); refused != nil {
+			return c.deny(ctx, refused)
+		}
 	}
 	return c.run(ctx)
 }
@@ -122,6 +133,7 @@ type attempt struct {
 	asks     bool                 // it only asks: nothing is run and nothing used up
 	wait     time.Duration        // until the limiter would let it pass
 	told     []problem.Suggestion // for the host calls that were refused, once it has ended
+	lowered  string               // id of the declassification it uses up
 	approved *approval.Standing   // what it is run by, when it waited for a person
 	own      running              // what live is of a caller's
 	life     lifetime.Context

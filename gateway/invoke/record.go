@@ -36,6 +36,7 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 		ReachCheck: "enforced", Reach: c.decision.Reach,
 		Declared: c.terms.declared, Label: c.decision.Start, Ceiling: c.decision.Ceiling, Clearance: c.facts.Clearance,
 		Lifecycle: string(c.decision.Ending.State), ReplacedBy: c.decision.Ending.ReplacedBy,
+		Declassification: c.lowered,
 	}
 	if c.decision.ReachDeferred {
 		d.ReachCheck = "deferred"

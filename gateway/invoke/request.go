@@ -25,6 +25,11 @@ type Request struct {
 	DeadlineMS        string
 	HasDeadline       bool
 
+	// Declassification is the id of an approved request to declassify; To and Sink are such a request's own.
+	Declassification    string
+	HasDeclassification bool
+	To, Sink            string
+
 	Proxied bool   // a reverse proxy's headers were present (S19)
 	Trace   string // traceparent
 	Method  string

@@ -322,6 +322,7 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		{"GET /v1/biomes/{name}", "/v1/biomes/op", nil, nil},
 		{"GET /v1/biomes/{name}/versions", "/v1/biomes/op/versions", nil, nil},
 		{"GET /v1/biomes/{name}/permissions", "/v1/biomes/op/permissions", nil, nil},
+		{"GET /v1/biomes/{name}/suggested-grants", "/v1/biomes/op/suggested-grants?environment=environment:project", nil, nil},
 		{"GET /v1/installs", "", nil, nil},
 		{"GET /v1/capabilities", "", nil, nil},
 		{"GET /v1/grants", "", nil, nil},

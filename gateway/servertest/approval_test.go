@@ -356,8 +356,10 @@ func TestApprovalIsStale(t *testing.T) {
 	upload := func(more ...action) {
 		g.Upload(script("ask", func(m *abi.Manifest) {
 			m.Requires.Endpoints, m.Requires.Secrets = []abi.Need{{Name: "origin", Why: "test"}}, []abi.Need{{Name: "key", Why: "test"}}
-		}, append(more, action{ref: "ask:page.post@1", reach: abi.ReachIntegration, shape: wantsApproval,
-			steps: []step{do("http_fetch", `{"method":"POST","url":"`+a.origin.URL+`/"}`, "")}})...)).Want(201)
+		}, append(more, action{
+			ref: "ask:page.post@1", reach: abi.ReachIntegration, shape: wantsApproval,
+			steps: []step{do("http_fetch", `{"method":"POST","url":"`+a.origin.URL+`/"}`, "")},
+		})...)).Want(201)
 		reinstall(nil)
 	}
 	upload()

@@ -450,3 +450,34 @@ func TestOwnEnvironmentReachesWhatRuns(t *testing.T) {
 	s.free()
 	(<-done).Want(200)
 }
+
+// X56, S9: the limits of an environment of an organisation's own bite there, and only there: before the
+// guest, and in its host calls, also when instances of the same module are kept ready for its base.
+func TestOwnEnvironmentsLimits(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	own(g, "small", "project", map[string]any{"limits": map[string]int64{"inputBytes": 64, "hostCalls": 3}}).Want(201)
+	puts := make([]step, 5)
+	for i := range puts {
+		puts[i] = do("kv_put", fmt.Sprint("k", i), "1")
+	}
+	admit(g, "limits", script("limits", nil, action{ref: "limits:a.do@1", reach: abi.ReachOwner}, action{ref: "limits:many.put@1", reach: abi.ReachOwner, steps: puts}), []string{"project", "small"}, nil)
+	large := map[string]string{"x": strings.Repeat("x", 64)}
+	base, small := g.Open("user:alice", "project", nil), g.Open("user:alice", "small", nil)
+	for range 3 { // instances are kept in between
+		base.Invoke("limits:a.do@1", large).Want(200)
+		small.Invoke("limits:a.do@1", none).Want(200)
+		small.Invoke("limits:a.do@1", large).Refused(abi.CodeInputLimit)
+		spent, _ := abi.CodeHostCallLimit.Info()
+		for s, want := range map[*servertest.Session]abi.Errno{base: 0, small: spent.Errno} {
+			if got := errno(s.Invoke("limits:many.put@1", none)); got != want {
+				t.Errorf("errno %d, not %d", got, want)
+			}
+		}
+	}
+	setOwn(g, "small", map[string]any{"limits": map[string]int64{"inputBytes": 1000}}).Want(200)
+	small.Invoke("limits:a.do@1", large).Want(200)
+	if got := errno(small.Invoke("limits:many.put@1", none)); got != 0 {
+		t.Errorf("errno %d", got)
+	}
+}
