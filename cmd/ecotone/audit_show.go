@@ -156,6 +156,8 @@ func headline(r *audit.Row) string {
 	switch {
 	case r.Withheld:
 		return fmt.Sprintf("invocation %s of %s: not for who asks", r.ID, at)
+	case r.Decision != nil && r.Decision.Verdict == audit.VerdictNeedsApproval && r.Ended != nil:
+		return fmt.Sprintf("invocation %s of %s: approved, %s%s", r.ID, at, r.Ended.Outcome, prefixed(", ", string(r.Ended.Code)))
 	case r.Decision != nil && r.Decision.Verdict != audit.VerdictAllow:
 		return fmt.Sprintf("invocation %s of %s: %s, %s: %s", r.ID, at, r.Decision.Verdict, r.Decision.Code, meaning(r.Decision.Code))
 	case r.Decision != nil && r.Ended == nil:

@@ -74,7 +74,9 @@ func rowsToShow() (denied, parent, ran audit.Row, others []audit.Row) {
 		{ID: "01KB0000000000000000000006", Kind: audit.RowSystem, Time: at, System: &audit.System{Event: "started"}},
 		{ID: "01KB0000000000000000000008", Kind: audit.RowInvocation, Time: at, Decision: decided("kb:page.put@1", audit.VerdictAllow)},
 	}
-	return denied, parent, ran, others
+	waited := audit.Row{ID: "01KB000000000000000000000A", Kind: audit.RowInvocation, Time: at, Decision: decided("kb:page.put@1", audit.VerdictNeedsApproval), Ended: ran.Ended}
+	waited.Decision.Code = abi.CodeApprovalRequired
+	return denied, parent, ran, append(others, waited)
 }
 
 // A row as text: why it was denied, check by check, with what would help and the chain it is part of.

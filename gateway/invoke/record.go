@@ -52,9 +52,9 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 	}
 	if denial != nil {
 		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
-		for _, s := range c.suggestions() {
-			d.Suggestions = append(d.Suggestions, audit.Suggestion(s))
-		}
+	}
+	if d.Verdict != audit.VerdictAllow {
+		d.Suggestions = recorded(c.suggestions())
 	}
 	return c.append(ctx, d, wait)
 }

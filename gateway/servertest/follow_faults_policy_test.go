@@ -195,6 +195,13 @@ var starting = []struct {
 		f.input = none
 		return f
 	}},
+	{"not approved", []string{"await-approval"}, func(w *faults) *follower {
+		w.provide("asking", []string{"project"}, abi.ReachOwner)
+		w.Control("POST", "/v1/grants", map[string]any{
+			"subject": "user:alice", "capability": "asking:a.do@1", "environment": "environment:project", "approval": true,
+		}).Want(201)
+		return w.follower("asking")
+	}},
 	{"everything of a caller's", []string{
 		"request-grant", "request-enable", "request-install", "request-grant", "switch-environment", "request-install", "request-grant", "request-grant",
 		"use-less-sensitive-data", "wait", "correct-input",
