@@ -27,7 +27,7 @@ biomes: ## build the first-party biomes into bin/biomes
 demo: build biomes ## run the main job end to end on loopback, in a temporary directory
 	$(GO) run ./cmd/demo -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
-demo-policy: build biomes ## run the permission plane end to end: ceilings, flow, explain, approval, revocation
+demo-policy: build biomes ## run the permission plane end to end: ceilings, flow, explain, approval, declassification, revocation
 	$(GO) run ./cmd/demo -policy -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
 run: build biomes ## leave a development gateway up, with the first-party biomes installed

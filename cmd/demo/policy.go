@@ -18,6 +18,7 @@ var policySteps = []step{
 	{"Information flow: what was read does not go where less is allowed", (*demo).flow},
 	{"Explain: every check before the fact, and the row with what would help after it", (*demo).explain},
 	{"Approval: it waits through a restart, is given by somebody else, and runs once", (*demo).approval},
+	{"Declassification: exactly these bytes, to one sink, once, by somebody else's word", (*demo).declassify},
 	{"Revocation: a running invocation ends", (*demo).revocation},
 	{"All of it is on record", (*demo).policyRecord},
 }
@@ -201,7 +202,7 @@ func (d *demo) explain() error {
 func (d *demo) approval() error {
 	err := d.operate(
 		[]string{"grant", "create", "user:alice", "notes:note.delete@1", "project", "--approval"},
-		[]string{"token", "issue", "ann", "--role", "approver", "--user", "user:ann", "--clearance", "secret", "--save", d.token("ann")},
+		[]string{"token", "issue", "ann", "--role", "approver", "--user", "user:ann", "--clearance", "regulated", "--save", d.token("ann")},
 		[]string{"approval", "grant", "ann", "notes:note.delete@1"},
 	)
 	if err != nil {
@@ -229,6 +230,9 @@ func (d *demo) approval() error {
 	if _, err := d.cli(d.token("ann"), "approval", "approve", id, "--reason", "it is a copy"); err != nil {
 		return err
 	}
+	if err := d.over(id); err != nil {
+		return err
+	}
 	if _, err := d.deny("project", "notes:note.get@1", `{"id":"a"}`, "GUEST_ERROR"); err != nil {
 		return err
 	}
@@ -241,6 +245,71 @@ func (d *demo) approval() error {
 	}
 	_, err = d.allow("project", "notes:note.get@1", `{"id":"a"}`, "order 4712")
 	return err
+}
+
+// declassify lets the session that has read the import send one request to an origin that is cleared for nothing
+// but public data.
+func (d *demo) declassify() error {
+	const ref = "web:page.fetch@1"
+	input := fmt.Sprintf(`{"url":"%s/orders/4711"}`, d.origin.url)
+	if err := d.operate([]string{"approval", "grant", "ann", ref}); err != nil {
+		return err
+	}
+	if _, err := d.deny("reader", ref, input, "GUEST_ERROR"); err != nil {
+		return err
+	}
+	d.say("what this session has read is regulated, and the endpoint is cleared for less; so it asks:")
+	r, err := d.run(d.token("reader"), "--output", "json", "session", "declassify", ref, "--to", "public", "--sink", "endpoint:origin", "--input", input)
+	if err != nil {
+		return err
+	}
+	var asked struct {
+		Approval string `json:"approval"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &asked); err != nil || r.code != 4 {
+		return errors.Join(fmt.Errorf("exit code %d where 4 was expected", r.code), err)
+	}
+	for _, verb := range []string{"show", "approve"} {
+		if _, err := d.cli(d.token("ann"), "approval", verb, asked.Approval); err != nil {
+			return err
+		}
+	}
+	other := fmt.Sprintf(`{"url":"%s/salaries"}`, d.origin.url)
+	if _, err := d.deny("reader", ref, other, "APPROVAL_STALE", "--declassification", asked.Approval); err != nil {
+		return err
+	}
+	if r, err = d.cli(d.token("reader"), "invoke", ref, "--input", input, "--declassification", asked.Approval); err != nil {
+		return err
+	}
+	if !strings.Contains(r.stdout, `"status":401`) {
+		return errors.New("the approved request did not reach the origin")
+	}
+	d.allowed++
+	_, err = d.deny("reader", ref, input, "APPROVAL_STALE", "--declassification", asked.Approval)
+	return err
+}
+
+// over waits until what was approved has run: an approval does not wait for that.
+func (d *demo) over(id string) error {
+	d.quiet = true
+	defer func() { d.quiet = false }()
+	for range 300 {
+		r, err := d.cli(d.token("ann"), "--output", "json", "approval", "show", id)
+		if err != nil {
+			return err
+		}
+		var s struct {
+			State string `json:"state"`
+		}
+		if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
+			return err
+		}
+		if s.State == "done" {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return errors.New("what was approved was not done within half a minute")
 }
 
 // revocation takes away the right of an invocation that waits for its origin.
