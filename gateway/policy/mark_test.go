@@ -61,7 +61,7 @@ func newMarks(t *testing.T) (*marks, *server) {
 	return m, s
 }
 
-func memory(t *testing.T) store.Store {
+func memory(t tester) store.Store {
 	t.Helper()
 	st, err := badger.OpenMemory()
 	must(t, err)
@@ -70,7 +70,7 @@ func memory(t *testing.T) store.Store {
 }
 
 // copyOf is a store with the same content: a backup.
-func copyOf(t *testing.T, from store.Store) store.Store {
+func copyOf(t tester, from store.Store) store.Store {
 	t.Helper()
 	to := memory(t)
 	must(t, from.View(t.Context(), func(tx store.Tx) error {
@@ -219,18 +219,18 @@ func TestTornMark(t *testing.T) {
 			torn[from+at] ^= byte(rapid.IntRange(1, 255).Draw(rt, "bits"))
 		}
 		m.put(torn)
-		if _, err := m.open(copyOf(t, before)); abi.CodeOf(err) != abi.CodePolicyStale {
+		if _, err := m.open(copyOf(rt, before)); abi.CodeOf(err) != abi.CodePolicyStale {
 			rt.Fatalf("the store before the change: %v", err)
 		}
 		m.put(torn)
-		m.must(copyOf(t, s.store))
+		m.must(copyOf(rt, s.store))
 		if now, err := OpenMark(m.path, testMarkKey); err != nil || now.at.head != mark.at.head || now.at.torn {
 			rt.Fatalf("it was not made up for: %+v, %v", now, err)
 		}
 		// The other place, too: nothing is left.
 		clear(torn[(markPlaces-1-mark.place)*markPlace:][:10])
 		m.put(torn)
-		if _, err := m.open(copyOf(t, s.store)); abi.CodeOf(err) != abi.CodePolicyStale {
+		if _, err := m.open(copyOf(rt, s.store)); abi.CodeOf(err) != abi.CodePolicyStale {
 			rt.Fatalf("with nothing left of the mark: %v", err)
 		}
 	})

@@ -96,7 +96,15 @@ func (s *server) again() *server {
 	return next
 }
 
-func must(t testing.TB, err error) {
+// tester is what a test and a draw of a property have in common. What is opened for a draw is closed after it.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(f func())
+	Context() context.Context
+}
+
+func must(t tester, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ func answer(s *gate.Snapshot, f *gate.Facts) string {
 // refines and the declared reach was all that stood against it; then the least reach is given.
 func TestSameRecordsSameDecisions(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		disk := &faulty{Store: memory(t)}
+		disk := &faulty{Store: memory(rt)}
 		h := &history{server: startOn(t, disk, false, 0), rt: rt, released: map[string]abi.Classification{}}
 		h.upload(DefaultOrg, "notes", 1, notes)
 		h.upload(DefaultOrg, "relay", 2, relay)
@@ -205,6 +205,7 @@ func TestSameRecordsSameDecisions(t *testing.T) {
 func TestMarkIsWhatWasReleased(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &history{server: start(t, false), rt: rt, released: map[string]abi.Classification{}}
+		defer h.store.Close()
 		h.upload(DefaultOrg, "notes", 1, notes)
 		for range 2 {
 			s, _ := h.session(SessionRequest{Environment: env("project")})
