@@ -338,7 +338,7 @@ func TestConcurrentSecrets(t *testing.T) {
 		t.Errorf("%d secrets", len(page.Items))
 	}
 	slices.Sort(statuses)
-	if statuses[0] != 200 || slices.ContainsFunc(statuses[1:], func(s int) bool { return s != 409 }) {
+	if statuses[0] != 200 || slices.ContainsFunc(statuses[1:], func(s int) bool { return s != 412 }) {
 		t.Errorf("%v", statuses)
 	}
 }

@@ -183,9 +183,13 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := regexp.MustCompile(`\{"([A-Z]+)", "(/v1[^"]*)", (true|false)`).FindAllStringSubmatch(string(source), -1)
-	if len(routes) < 5 {
+	routes := regexp.MustCompile(`\{"([A-Z]+)", ("/v1[^"]*"|[a-z]+Pattern), (true|false)`).FindAllStringSubmatch(string(source), -1)
+	if len(routes) < 6 {
 		t.Fatalf("%d routes of the data plane", len(routes))
+	}
+	named := map[string]string{}
+	for _, m := range regexp.MustCompile(`([a-z]+Pattern) += "(/v1[^"]*)"`).FindAllStringSubmatch(string(source), -1) {
+		named[m[1]] = m[2]
 	}
 	for _, m := range routes {
 		var body any
@@ -193,7 +197,11 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 		if m[3] == "true" {
 			body, argument = none, "a:b@1"
 		}
-		url := g.Invoke + strings.Replace(m[2], "{}", argument, 1)
+		pattern := strings.Trim(m[2], `"`)
+		if pattern == m[2] {
+			pattern = named[m[2]]
+		}
+		url := g.Invoke + strings.Replace(pattern, "{}", argument, 1)
 		g.Do(m[1], url, "", body).Refused(abi.CodeUnauthenticated)
 		g.Do(m[1], url, g.Operator, body).Refused(abi.CodeForbidden)
 		g.Do(m[1], url, s.Token+"x", body).Refused(abi.CodeUnauthenticated)

@@ -86,6 +86,11 @@ func (p *Pooled) dropLocked(s *shelf) {
 	p.forget(s.key.org, t)
 }
 
+// fits reports whether the pool is within its budget, for something that is about to be put on a shelf.
+// It is asked before an instance is put back, which costs something, and after, when what the
+// instance takes is known.
+func (p *Pooled) fits(s *shelf) bool { return p.bytes.Load() <= p.o.Bytes || p.reclaim(s) }
+
 // reclaim closes what is idle until the pool is well within its budget, and reports whether it
 // is within. It leaves the shelf alone that something is about to be put on.
 func (p *Pooled) reclaim(busy *shelf) bool {

@@ -14,7 +14,7 @@ const atOnce = 128 << 10
 // release takes an instance from the goroutine that ran it. It is put back, or closed.
 func (p *Pooled) release(k *kept) {
 	s := k.shelf
-	if p.bytes.Load() > p.o.Bytes && !p.reclaim(s) || !p.reusable(k) {
+	if !p.fits(s) || !p.reusable(k) {
 		p.discard(k)
 		return
 	}
@@ -24,7 +24,7 @@ func (p *Pooled) release(k *kept) {
 		}
 		return
 	}
-	if !p.restore(k) || !s.push(k) {
+	if !p.restore(k) || !p.fits(s) || !s.push(k) {
 		p.discard(k)
 	}
 }

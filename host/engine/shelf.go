@@ -162,7 +162,7 @@ func (s *shelf) pushUsed(k *kept) bool {
 func (s *shelf) putBack(st *stack) {
 	defer s.restoring.Done()
 	for k := st.nextUsed(); k != nil; k = st.nextUsed() {
-		kept := s.pool.restore(k)
+		kept := s.pool.restore(k) && s.pool.fits(s)
 		st.mu.Lock()
 		if kept = kept && !st.closed; kept {
 			st.idle = append(st.idle, k)
