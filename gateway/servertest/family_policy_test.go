@@ -109,37 +109,35 @@ func TestFamiliesUnderLoad(t *testing.T) {
 		"as it is":    func() {},
 		"down and up": func() { g.Catalogue.Stop(); g.Catalogue.Start() },
 	}
-	for range 2 {
-		for name, outage := range outages {
-			outage()
-			out := name == "stopped" || name == "slow"
-			for _, f := range families {
-				direct, child, explained, listed := f.ask()
-				var e explanation
-				explained.Want(200).JSON(&e)
-				switch {
-				case out && f.boundary:
-					direct.Refused(abi.CodeUnclassified)
-					child.Refused(abi.CodeUnclassified)
-					if e.Decision != "deny" || e.Code != abi.CodeUnclassified || lists(listed, "load:a.do@1") {
-						t.Errorf("%s, %s: %s, %s", name, f.slug, explained.Body, listed.Body)
-					}
-				case out:
-					direct.Want(200)
-					if errno(child) != 0 || e.Decision != "allow" || e.ReachCheck != "deferred" || !lists(listed, "load:a.do@1") {
-						t.Errorf("%s, %s: %s, %s, %s", name, f.slug, child.Body, explained.Body, listed.Body)
-					}
-				case name == "as it is" || name == "down and up":
-					direct.Want(200)
-					if errno(child) != 0 || e.Decision != "allow" || e.ReachCheck != "enforced" || !lists(listed, "load:a.do@1") {
-						t.Errorf("%s, %s: %s, %s, %s", name, f.slug, child.Body, explained.Body, listed.Body)
-					}
-				case !f.boundary: // a bit slow: it may be slower still on a busy machine, but then no refinement minds
-					direct.Want(200)
+	for name, outage := range outages {
+		outage()
+		out := name == "stopped" || name == "slow"
+		for _, f := range families {
+			direct, child, explained, listed := f.ask()
+			var e explanation
+			explained.Want(200).JSON(&e)
+			switch {
+			case out && f.boundary:
+				direct.Refused(abi.CodeUnclassified)
+				child.Refused(abi.CodeUnclassified)
+				if e.Decision != "deny" || e.Code != abi.CodeUnclassified || lists(listed, "load:a.do@1") {
+					t.Errorf("%s, %s: %s, %s", name, f.slug, explained.Body, listed.Body)
 				}
+			case out:
+				direct.Want(200)
+				if errno(child) != 0 || e.Decision != "allow" || e.ReachCheck != "deferred" || !lists(listed, "load:a.do@1") {
+					t.Errorf("%s, %s: %s, %s, %s", name, f.slug, child.Body, explained.Body, listed.Body)
+				}
+			case name == "as it is" || name == "down and up":
+				direct.Want(200)
+				if errno(child) != 0 || e.Decision != "allow" || e.ReachCheck != "enforced" || !lists(listed, "load:a.do@1") {
+					t.Errorf("%s, %s: %s, %s, %s", name, f.slug, child.Body, explained.Body, listed.Body)
+				}
+			case !f.boundary: // a bit slow: it may be slower still on a busy machine, but then no refinement minds
+				direct.Want(200)
 			}
-			g.Catalogue.Start()
 		}
+		g.Catalogue.Start()
 	}
 	stop.Store(true)
 	load.Wait()

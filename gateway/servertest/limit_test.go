@@ -357,11 +357,11 @@ func tables(b *w.Builder) {
 
 // limitCompile uploads a sound module that is heavy in the way that the limit bounds.
 func limitCompile(name string, to int64, weigh func(*w.Builder)) func(*testing.T) {
-	heavy := w.New()
-	weigh(heavy)
-	heavy.Capability("run")
-	heavy.Memory(1).ExportMemory().Manifest(w.Manifest("heavy", w.Provide("test:heavy.do@1", "run", abi.ReachOwner)))
-	return func(t *testing.T) {
+	return func(t *testing.T) { // the module is made here: compile children run this program's initialisers, too
+		heavy := w.New()
+		weigh(heavy)
+		heavy.Capability("run")
+		heavy.Memory(1).ExportMemory().Manifest(w.Manifest("heavy", w.Provide("test:heavy.do@1", "run", abi.ReachOwner)))
 		g := limited(t, map[string]int64{name: to})
 		r := uploadAgain(g, heavy.Bytes())
 		if r.Refused(abi.CodeModuleRefused); len(problems(t, r)) == 0 || problems(t, r)[0].Code != abi.CodeCompileLimit {
