@@ -354,13 +354,5 @@ func (d *demo) revocation() error {
 
 // policyRecord counts the rows: of what was allowed, what was denied, and what waited.
 func (d *demo) policyRecord() error {
-	r, err := d.cli(d.operator(), "audit", "list", "--kind", "invocation", "--limit", "100")
-	if err != nil {
-		return err
-	}
-	d.rows = strings.Count(r.stdout, "\n") - 1
-	if want := d.allowed + d.denied + 1; d.rows != want {
-		return fmt.Errorf("%d rows where %d were expected", d.rows, want)
-	}
-	return nil
+	return d.countRows()
 }

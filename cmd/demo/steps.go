@@ -236,8 +236,7 @@ func (d *demo) override() error {
 	if strings.Contains(r.all(), "salaries") {
 		return errors.New("the text is in the answer")
 	}
-	_, id, _ := strings.Cut(r.stderr, "audit: ")
-	row, err := d.cli(d.operator(), "--output", "json", "audit", "show", strings.TrimSpace(id))
+	row, err := d.cli(d.operator(), "--output", "json", "audit", "show", auditOf(r))
 	if err != nil {
 		return err
 	}
@@ -249,20 +248,28 @@ func (d *demo) override() error {
 }
 
 func (d *demo) record() error {
+	// The child that ran has a row of its own; the one that was refused is a line of its parent's receipt.
+	if err := d.countRows(); err != nil {
+		return err
+	}
+	r, err := d.cli(d.operator(), "audit", "list", "--kind", "refused")
+	if err == nil && !strings.Contains(r.stdout, "MODULE_REFUSED") {
+		err = errors.New("the refused upload has no row")
+	}
+	return err
+}
+
+// countRows lists the invocations and counts them: one row for each that was allowed or denied, and one more.
+func (d *demo) countRows() error {
 	r, err := d.cli(d.operator(), "audit", "list", "--kind", "invocation", "--limit", "100")
 	if err != nil {
 		return err
 	}
 	d.rows = strings.Count(r.stdout, "\n") - 1
-	// The child that ran has a row of its own; the one that was refused is a line of its parent's receipt.
 	if want := d.allowed + d.denied + 1; d.rows != want {
 		return fmt.Errorf("%d rows where %d were expected", d.rows, want)
 	}
-	r, err = d.cli(d.operator(), "audit", "list", "--kind", "refused")
-	if err == nil && !strings.Contains(r.stdout, "MODULE_REFUSED") {
-		err = errors.New("the refused upload has no row")
-	}
-	return err
+	return nil
 }
 
 func (d *demo) verify() error {
