@@ -81,31 +81,39 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if refused != nil {
 		return p.refuse(ctx, nil, &r, refused)
 	}
+	out, _, refused := p.show(ctx, s, id)
+	if refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	return jsonAnswer(http.StatusOK, out)
+}
+
+// show is one row of a session's own, with its label, which the session's mark has taken on.
+func (p *Pipeline) show(ctx context.Context, s *session.Session, id string) (out Shown, label abi.Classification, refused *abi.Error) {
 	live := p.live.get(id) // before the row: what ends in between is proven there
 	row, err := p.o.Audit.Get(ctx, s.Org, id)
 	if e := abi.AsError(err); e != nil && e.Code != abi.CodeNotFound && e.Code != abi.CodeInvalidRequest {
-		return p.refuse(ctx, s, &r, e)
+		return out, 0, e
 	}
 	if err != nil || row.Decision == nil || row.Decision.Session != s.ID {
-		return p.refuse(ctx, s, &r, noInvocation())
+		return out, 0, noInvocation()
 	}
 	shown := row.View(s.Clearance)
 	if live != nil && shown.Cancel == "" {
 		shown.Cancel = live.cancelState()
 	}
-	label := shown.Label()
-	out := Shown{ownRow: toOwner(shown)}
+	out, label = Shown{ownRow: toOwner(shown)}, shown.Label()
 	if row.Decision.Verdict == audit.VerdictNeedsApproval {
 		var also abi.Classification
 		if out.Approval, also, err = p.waited(ctx, s, &shown); err != nil {
-			return p.refuse(ctx, s, &r, abi.AsError(err))
+			return out, 0, abi.AsError(err)
 		}
 		label = abi.Join(label, also)
 	}
 	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, label); err != nil {
-		return p.refuse(ctx, s, &r, abi.AsError(err))
+		return out, 0, abi.AsError(err)
 	}
-	return jsonAnswer(http.StatusOK, out)
+	return out, label, nil
 }
 
 // Shown is one row of a session's own, with what came of waiting for a person.
@@ -172,7 +180,8 @@ func noInvocation() *abi.Error {
 
 // Capability is what a caller is shown of something it may invoke.
 type Capability struct {
-	Biome string `json:"biome"` // provenance, stamped by the gateway
+	Biome  string `json:"biome"`  // provenance, stamped by the gateway
+	Digest string `json:"digest"` // of the version that serves it, likewise
 	*abi.Descriptor
 	State      grant.State       `json:"lifecycle,omitempty"`  // deprecated, when it is; retired ones are not listed
 	ReplacedBy abi.CapabilityRef `json:"replacedBy,omitempty"` // what to invoke instead of a deprecated one
@@ -182,18 +191,27 @@ type Capability struct {
 // catalogue could not say.
 const listingWait = 2 * time.Second
 
-// Capabilities lists what the caller may invoke now, in order of refs, and nothing else: what is
-// denied is absent, not flagged.
+// Capabilities answers what [Pipeline.List] lists.
 func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
-	s, refused := p.authenticate(&r)
+	items, refused := p.List(ctx, r)
 	if refused != nil {
-		return p.refuse(ctx, nil, &r, refused)
+		return Answer{Problem: refused}
+	}
+	return jsonAnswer(http.StatusOK, map[string]any{"items": items})
+}
+
+// List lists what the caller may invoke now, in order of refs, and nothing else: what is denied is absent,
+// not flagged. It asks the gate as an invocation does, and uses nothing up. Exactly one of its results is nil.
+func (p *Pipeline) List(ctx context.Context, r Request) ([]Capability, *problem.Document) {
+	s, err := p.authenticate(&r)
+	if err != nil {
+		return nil, p.refuse(ctx, nil, &r, err).Problem
 	}
 	ctx, cancel := context.WithTimeout(ctx, listingWait)
 	defer cancel()
 	snapshot := p.o.Policy.Snapshot()
 	if snapshot.Stale {
-		return p.refuse(ctx, s, &r, abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest"))
+		return nil, p.refuse(ctx, s, &r, abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest")).Problem
 	}
 	items := []Capability{}
 	for _, org := range []string{s.Org, gate.SystemOrg} {
@@ -205,7 +223,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
 			f.Rate, f.Schema = gate.Within, gate.Satisfied // listing uses nothing up
 			if d := gate.Decide(snapshot, f); d.Verdict != gate.Deny && d.Owner == org {
-				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
+				items = append(items, Capability{Biome: d.Biome, Digest: d.Digest, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
 			}
 		}
 		if s.Org == gate.SystemOrg {
@@ -213,7 +231,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 		}
 	}
 	slices.SortFunc(items, func(a, b Capability) int { return cmp.Compare(a.Ref, b.Ref) })
-	return jsonAnswer(http.StatusOK, map[string]any{"items": items})
+	return items, nil
 }
 
 func jsonAnswer(status int, v any) Answer {
