@@ -34,27 +34,41 @@ type Explanation struct {
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
-// Explain judges an invocation of the caller's own and runs nothing. It is recorded.
+// Explain answers what [Pipeline.Judge] finds.
 func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
+	e, refused := p.Judge(ctx, r)
+	if refused != nil {
+		return *refused
+	}
+	return jsonAnswer(http.StatusOK, e)
+}
+
+// Judge judges an invocation of the caller's own and runs nothing. It is recorded. Exactly one of its results
+// is nil, the second when it was judged.
+func (p *Pipeline) Judge(ctx context.Context, r Request) (*Explanation, *Answer) {
+	refuse := func(s *session.Session, why *abi.Error) (*Explanation, *Answer) {
+		a := p.refuse(ctx, s, &r, why)
+		return nil, &a
+	}
 	now := p.o.Now()
 	s, refused := p.authenticate(&r)
 	if refused != nil {
-		return p.refuse(ctx, nil, &r, refused)
+		return refuse(nil, refused)
 	}
 	t, refused := parseTerms(&r, now)
 	if refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	c := &attempt{p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t, snapshot: p.o.Policy.Snapshot(), asks: true}
 	if refused := p.countQuestion(ctx, c.snapshot, s); refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
 	if refused := c.checkInputSize(); refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	denial := c.decide(ctx)
-	e := Explanation{
+	e := &Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
 		Config: c.decision.Config(), Suggestions: c.suggestions(), State: c.decision.Ending.State, ReplacedBy: c.decision.Ending.ReplacedBy,
@@ -69,9 +83,10 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 		Operation: "invocation.explained", Actor: string(s.Subject), ObjectKind: "capability", Object: string(t.ref), Code: e.Code,
 	}})
 	if err != nil {
-		return p.broken(c.id, err)
+		a := p.broken(c.id, err)
+		return nil, &a
 	}
-	return jsonAnswer(http.StatusOK, e)
+	return e, nil
 }
 
 // Invocation shows one row of the caller's own session, as far as the session is cleared. What

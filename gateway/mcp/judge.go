@@ -27,20 +27,21 @@ type verdict struct {
 }
 
 // ask has the pipeline judge what is named.
-func (s *Server) ask(c ctx, x *exchange, n *namedCall) (raw json.RawMessage, v verdict, refused *refusal) {
+func (s *Server) ask(c ctx, x *exchange, n *namedCall) (*invoke.Explanation, *refusal) {
 	if why := n.check(); why != nil {
-		return nil, v, because(why)
+		return nil, because(why)
 	}
 	w := n.wanted()
-	a := s.o.Pipeline.Explain(c, x.invocation(&w))
-	if a.Problem != nil {
-		return nil, v, &refusal{told: a.Problem}
+	e, refused := s.o.Pipeline.Judge(c, x.invocation(&w))
+	if refused != nil {
+		return nil, &refusal{told: refused.Problem}
 	}
-	var e invoke.Explanation
-	if err := json.Unmarshal(a.Output, &e); err != nil {
-		return nil, v, because(abi.AsError(err))
-	}
-	v = verdict{
+	return e, nil
+}
+
+// verdictOf is the short form of an explanation.
+func verdictOf(e *invoke.Explanation) verdict {
+	v := verdict{
 		AuditID: e.AuditID, Ref: e.Capability, Decision: e.Decision, Code: e.Code, Label: e.Label, Ceiling: e.Ceiling, ReplacedBy: e.ReplacedBy, Suggestions: e.Suggestions,
 	}
 	for _, check := range e.Checks {
@@ -49,13 +50,16 @@ func (s *Server) ask(c ctx, x *exchange, n *namedCall) (raw json.RawMessage, v v
 			v.Reasons = append(v.Reasons, problem.Reason{Code: check.Code, Detail: info.Meaning})
 		}
 	}
-	return a.Output, v, nil
+	return v
 }
 
 // preflight judges one invocation.
 func preflight(s *Server, c ctx, x *exchange, in *namedCall) (any, *refusal) {
-	_, v, refused := s.ask(c, x, in)
-	return v, refused
+	e, refused := s.ask(c, x, in)
+	if refused != nil {
+		return nil, refused
+	}
+	return verdictOf(e), nil
 }
 
 type explainArguments struct {
@@ -66,8 +70,7 @@ type explainArguments struct {
 // explain shows every check of what is named, or an earlier invocation of the session's own.
 func explain(s *Server, c ctx, x *exchange, in *explainArguments) (any, *refusal) {
 	if in.Invocation == "" {
-		raw, _, refused := s.ask(c, x, &in.namedCall)
-		return raw, refused
+		return s.ask(c, x, &in.namedCall)
 	}
 	if in.Ref != "" || len(in.Input) > 0 {
 		return nil, because(abi.Errorf(abi.CodeInvalidRequest, "either an invocation is explained, or a ref with an input"))
@@ -112,10 +115,11 @@ func plan(s *Server, c ctx, x *exchange, in *planArguments) (any, *refusal) {
 				*step.Classification = carried.String()
 			}
 		}
-		_, v, refused := s.ask(c, x, step)
+		e, refused := s.ask(c, x, step)
 		if refused != nil {
 			return nil, refused
 		}
+		v := verdictOf(e)
 		out.Steps = append(out.Steps, v)
 		out.Runnable = out.Runnable && v.Decision == gate.Allow.String()
 		if v.Decision == gate.Deny.String() {

@@ -68,7 +68,7 @@ type route struct {
 
 // New makes the face; it does not listen.
 func New(o Options) *Server {
-	s := &Server{o: o, places: make(chan struct{}, maxRequests), waiting: newWaiting(), flights: flights{of: map[string]*flight{}}}
+	s := &Server{o: o, places: make(chan struct{}, maxRequests), waiting: newWaiting(), flights: flights{of: map[string][]*flight{}}}
 	s.routes = map[string]*route{PathDirect: s.route(direct{s}), PathMeta: s.route(meta{s})}
 	return s
 }
