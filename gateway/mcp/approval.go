@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
+	"github.com/ecotone-dev/ecotone/gateway/problem"
 )
 
 // sameCall says what makes two calls the same: caller, capability, input and terms. It is a digest under the
@@ -77,9 +79,10 @@ func (s *Server) collect(c ctx, x *exchange, req *sdk.CallToolRequest, w *wanted
 func (s *Server) needsApproval(req *sdk.CallToolRequest, w *wanted, call string, a invoke.Answer) *sdk.CallToolResult {
 	var say invoke.Waiting
 	_ = json.Unmarshal(a.Output, &say) // it is the pipeline's own
+	denial := waitingDenial(&say)
 	if canAsk(req) && !declined(req) {
 		return &sdk.CallToolResult{
-			Meta:         sdk.Meta{metaInvocation: a.Invocation, metaDenial: json.RawMessage(a.Output)},
+			Meta:         sdk.Meta{metaInvocation: a.Invocation, metaDenial: denial},
 			RequestState: s.sealState(call, a.Invocation),
 			InputRequests: sdk.InputRequestMap{approvalRequest: &sdk.ElicitParams{
 				Mode: "form",
@@ -89,7 +92,26 @@ func (s *Server) needsApproval(req *sdk.CallToolRequest, w *wanted, call string,
 			}},
 		}
 	}
-	return failed(sdk.Meta{metaInvocation: a.Invocation}, bytes.TrimSpace(a.Output), w.typed)
+	return failed(sdk.Meta{metaInvocation: a.Invocation}, denial, w.typed)
+}
+
+// waitingDenial is a refusal like others, with what there is to wait for.
+func waitingDenial(w *invoke.Waiting) json.RawMessage {
+	d := struct {
+		problem.Document
+		Approval string    `json:"approval"`
+		Expires  time.Time `json:"expires"`
+	}{problem.From(abi.Errorf(w.Code, "an approver has to approve this call"), w.Invocation), w.Approval, w.Expires}
+	d.Hint = "once it is approved, make the same call again; nothing is asked twice"
+	d.Subject = &problem.Subject{Kind: w.Subject.Kind(), Ref: string(w.Subject)}
+	d.Capability, d.Environment, d.Decision = string(w.Capability), string(w.Environment), "needs_approval"
+	info, _ := w.Code.Info()
+	d.Reasons, d.Suggestions = []problem.Reason{{Code: w.Code, Detail: info.Meaning}}, w.Suggestions
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return d.Encode()
+	}
+	return raw
 }
 
 // canAsk reports whether a client takes questions within its request.

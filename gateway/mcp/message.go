@@ -75,7 +75,11 @@ func readMessage(body []byte, version string) (*message, *fault) {
 	}
 	m := &message{}
 	if err := abi.DecodeStrict(body, m); err != nil {
-		return nil, newFault(nil, http.StatusBadRequest, codeParse, abi.AsError(err))
+		code := int64(codeParse)
+		if abi.CodeOf(err) == abi.CodeUnknownField {
+			code = codeInvalidRequest
+		}
+		return nil, newFault(nil, http.StatusBadRequest, code, abi.AsError(err))
 	}
 	switch {
 	case m.JSONRPC != "2.0" || m.Method == "":
