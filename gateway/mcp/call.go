@@ -79,7 +79,7 @@ type wanted struct {
 	typed bool // the tool says what its structured content is
 }
 
-// request is what the pipeline is asked for it.
+// invocation is what the pipeline is asked for it.
 func (x *exchange) invocation(w *wanted) invoke.Request {
 	r := x.request()
 	r.Ref = w.ref

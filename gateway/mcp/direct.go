@@ -73,5 +73,5 @@ func decodeCursor(cursor string) (after string, ok bool) {
 // maxCursor bounds what a cursor says.
 const maxCursor = 1 << 10
 
-// status of an answer that is no problem; 0 is 200.
+// waits reports whether an answer of that status is that a person has to approve first.
 func waits(status int) bool { return status == http.StatusAccepted }

@@ -131,7 +131,7 @@ func decode(raw json.RawMessage, v any) *abi.Error {
 	return nil
 }
 
-// named is an invocation as arguments name one.
+// namedCall is an invocation as arguments name one.
 type namedCall struct {
 	Ref   string          `json:"ref"`
 	Input json.RawMessage `json:"input"`

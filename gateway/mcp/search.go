@@ -58,7 +58,9 @@ type place struct {
 	Ref   abi.CapabilityRef `json:"r"`
 }
 
-func (p place) compare(o place) int { return cmp.Or(cmp.Compare(o.Score, p.Score), cmp.Compare(p.Ref, o.Ref)) }
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(o.Score, p.Score), cmp.Compare(p.Ref, o.Ref))
+}
 
 // search finds among what the caller may invoke, and says nothing of what it may not.
 func search(s *Server, c ctx, x *exchange, in *searchArguments) (any, *refusal) {

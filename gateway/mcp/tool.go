@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,7 +36,7 @@ func tool(c *invoke.Capability, version string) (*sdk.Tool, bool) {
 	return t, true
 }
 
-// described is what a capability's tool says of it: the summary, and what its author says it does and risks.
+// description is what a tool says of its capability: the summary, and what its author says it does and risks.
 func description(c *invoke.Capability) string {
 	text := marked(c, c.Summary) + " Side effects, as its author says: " + plain(c.SideEffects) + ". Risk, as its author says: " + string(c.RiskTier) + "."
 	if c.RequiresApproval {
@@ -143,21 +144,12 @@ func objectSchema(raw json.RawMessage) (json.RawMessage, bool) {
 	case members["type"] == nil:
 	case json.Unmarshal(members["type"], &one) == nil:
 		return raw, one == "object"
-	case json.Unmarshal(members["type"], &many) != nil || !contains(many, "object"):
+	case json.Unmarshal(members["type"], &many) != nil || !slices.Contains(many, "object"):
 		return nil, false
 	}
 	members["type"] = json.RawMessage(`"object"`)
 	out, err := json.Marshal(members)
 	return out, err == nil
-}
-
-func contains(all []string, one string) bool {
-	for _, a := range all {
-		if a == one {
-			return true
-		}
-	}
-	return false
 }
 
 // declaresObject reports whether a schema says itself that only objects satisfy it.

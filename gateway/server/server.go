@@ -62,9 +62,9 @@ type Options struct {
 	TLSCert        string            // PEM file; with it every listener speaks TLS
 	TLSKey         string            // PEM file
 	TLSOldest      listen.MinVersion // the zero value is 1.3
-	HostNames      []string // other names the listeners answer to
-	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
-	KeyFile        string   // master key; "" is DIR/keys/master
+	HostNames      []string          // other names the listeners answer to
+	EgressLoopback bool              // the server's key to loopback endpoints (PF-A25)
+	KeyFile        string            // master key; "" is DIR/keys/master
 	Limits         abi.Limits
 	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
 	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]

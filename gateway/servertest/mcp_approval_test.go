@@ -136,8 +136,12 @@ func TestMCPStateIsBound(t *testing.T) {
 	a.decide(a.approver, id, "approve").Want(200)
 	state := first.RequestState
 	for name, try := range map[string]func() (*sdk.CallToolResult, error){
-		"another input":  func() (*sdk.CallToolResult, error) { return c.CallTool(t.Context(), params(map[string]int{"n": 2}, state)) },
-		"another caller": func() (*sdk.CallToolResult, error) { return other.CallTool(t.Context(), params(map[string]int{"n": 1}, state)) },
+		"another input": func() (*sdk.CallToolResult, error) {
+			return c.CallTool(t.Context(), params(map[string]int{"n": 2}, state))
+		},
+		"another caller": func() (*sdk.CallToolResult, error) {
+			return other.CallTool(t.Context(), params(map[string]int{"n": 1}, state))
+		},
 		"another tag": func() (*sdk.CallToolResult, error) {
 			return c.CallTool(t.Context(), params(map[string]int{"n": 1}, state[:len(state)-2]+"AA"))
 		},

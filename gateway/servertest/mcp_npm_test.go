@@ -121,4 +121,3 @@ func TestMCPNodeClient(t *testing.T) {
 		t.Errorf("it saw %s", out)
 	}
 }
-
