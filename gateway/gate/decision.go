@@ -46,6 +46,15 @@ var stateNames = [...]string{"not-reached", "failed", "passed", "waived", "defer
 
 func (s State) String() string { return stateNames[s] }
 
+// States are all there are, in their order.
+func States() []State {
+	out := make([]State, len(stateNames))
+	for i := range out {
+		out[i] = State(i)
+	}
+	return out
+}
+
 // MarshalText implements [encoding.TextMarshaler].
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
