@@ -269,6 +269,7 @@ func (c *call) close(ctx context.Context, result *Result, refusal *abi.Error) {
 // end writes the receipt line and gives the guest its answer.
 func (c *call) end(result Result, refusal *abi.Error) int64 {
 	inv := c.inv
+	inv.refused = refusal
 	c.line.Code = codeOf(&result, refusal)
 	c.line.Withheld = inv.withheld - c.before
 	if c.line.Withheld > 0 && refusal != nil && refusal.Code.Errno() == abi.ENOENT {
