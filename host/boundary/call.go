@@ -294,6 +294,10 @@ func (c *call) end(result Result, refusal *abi.Error) int64 {
 	return int64(len(result.Body))
 }
 
+// Refused is why the last host call was refused, in words that the guest's caller may hear; nil when it
+// was not. It is for who cannot give the guest an errno.
+func (inv *Invocation) Refused() *abi.Error { return inv.refused }
+
 func codeOf(r *Result, refusal *abi.Error) abi.Code {
 	if refusal != nil {
 		return refusal.Code
