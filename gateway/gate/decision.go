@@ -134,6 +134,15 @@ func (d *Decision) Kept(s *Snapshot, f *Facts) *Kept {
 	return d.served.kept(s.EnvironmentIn(f.Org, f.Environment))
 }
 
+// Config are the names of what the version that serves is told by its install grant; none unless the
+// decision allows, or needs no more than an approval.
+func (d *Decision) Config() []string {
+	if d.served == nil {
+		return nil
+	}
+	return d.served.Config.Names()
+}
+
 // Report is one check as explain shows it.
 type Report struct {
 	Check   string   `json:"check"`
