@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/json"
@@ -61,6 +62,9 @@ const approvalRequest = "approval"
 // is; whatever the user says decides nothing. It is nil when nothing is known of what waited any more: it
 // expired long ago.
 func (s *Server) collect(c ctx, x *exchange, req *sdk.CallToolRequest, w *wanted, call, id string) *sdk.CallToolResult {
+	c, cancel := context.WithCancel(c)
+	defer cancel()
+	defer context.AfterFunc(x.http, cancel)() // who is gone waits for nothing
 	a, final := s.o.Pipeline.Collect(c, x.request(), id)
 	if final {
 		s.waiting.remove(call, id)

@@ -26,9 +26,9 @@ type exchange struct {
 	remote        string
 	proxied       bool
 	path          string
-	version       string // of the protocol, as the header says; "" is not said
-	gone          <-chan struct{}
-	flight        *flight // a tool call's; nil otherwise
+	version       string          // of the protocol, as the header says; "" is not said
+	http          context.Context // ends with the connection, or the request
+	flight        *flight         // a tool call's; nil otherwise
 }
 
 type exchangeKey struct{}
@@ -41,12 +41,7 @@ func exchangeOf(ctx context.Context) *exchange {
 // Gone implements [invoke.Caller]: the connection was closed, which is how a call is cancelled in the newer
 // version of the protocol, or the call was cancelled by a notification, as in the older one.
 func (x *exchange) Gone() bool {
-	select {
-	case <-x.gone:
-		return true
-	default:
-		return x.flight != nil && x.flight.cancelled.Load()
-	}
+	return x.http.Err() != nil || x.flight != nil && x.flight.cancelled.Load()
 }
 
 // Address implements [invoke.Caller].
@@ -62,7 +57,7 @@ func (x *exchange) request() invoke.Request {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
-		remote: r.RemoteAddr, path: r.URL.Path, trace: r.Header.Get("Traceparent"), version: r.Header.Get("Mcp-Protocol-Version"), gone: r.Context().Done(),
+		remote: r.RemoteAddr, path: r.URL.Path, trace: r.Header.Get("Traceparent"), version: r.Header.Get("Mcp-Protocol-Version"), http: r.Context(),
 	}
 	facts := guard.FromHTTP(r, s.o.NonceHeader)
 	x.proxied = facts.Forwarded

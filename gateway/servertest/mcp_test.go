@@ -10,6 +10,7 @@ import (
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/servertest"
+	"github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
 // A client that knows only an address and a token lists what it may invoke, calls it, and is denied with a
@@ -83,4 +84,30 @@ func checkTool(t *testing.T, tool *sdk.Tool) {
 	if json.Unmarshal(raw, &schema) != nil || schema.Type != "object" || schema.Properties["n"] == nil {
 		t.Errorf("the input schema is %s", raw)
 	}
+}
+
+// S19: without a listener of its own the face is there in development only, beside the control plane, under the
+// same guard: a request through a proxy is refused.
+func TestMCPInDevelopment(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t, servertest.Dev)
+	if g.MCP != g.Admin+"/mcp" {
+		t.Fatalf("it is at %q", g.MCP)
+	}
+	g.Upload(wasmtest.Echo(wasmtest.Manifest("echo", wasmtest.Provide("test:echo.do@1", "run", abi.ReachOwner)))).Want(201)
+	c := connected(t, g.MCP, g.Dev, "2026-07-28", nil)
+	if names := toolNames(mcpTools(t, c)); !slices.Equal(names, []string{"test__echo_do__1"}) {
+		t.Errorf("the tools are %v", names)
+	}
+	body := older("1", "test__echo_do__1", `{"n":1}`, "")
+	post(g, "", g.Dev, body, append([]string{"X-Forwarded-For", "10.0.0.1"}, olderVersion...)...).Refused(abi.CodeForwardedRefused)
+	post(g, "", g.Dev, body, append([]string{"Origin", "http://evil.example"}, olderVersion...)...).Refused(abi.CodeOriginRefused)
+	post(g, "", "", body).Refused(abi.CodeUnauthenticated)
+	g.Control("GET", "/v1/biomes", nil).Want(200) // the control plane is where it was
+
+	plain := servertest.Start(t)
+	if plain.MCP != "" {
+		t.Errorf("it is at %q", plain.MCP)
+	}
+	plain.Do("POST", plain.Admin+"/mcp", plain.Operator, body).Refused(abi.CodeNotFound)
 }
