@@ -1,6 +1,7 @@
 package servertest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -49,6 +50,18 @@ func TestMCPDirect(t *testing.T) {
 			id, _ := res.Meta["ecotone/invocation"].(string)
 			if res.Meta["ecotone/classification"] != "public" || rowByID(g, id).Decision.Verdict != "allow" {
 				t.Errorf("_meta is %v", res.Meta)
+			}
+
+			for _, said := range []string{ // H21: what was asked of what, by whom, by which right, under which version, and what it cost
+				"callerOrigin", "subject", "capability", "inputDigest", "digest", "grants", "checks", "outcome", "outputBytes", "durationMs", "fuel", "peakMemory", "hostCalls", "lines",
+			} {
+				if raw := rowByID(g, id).Raw; !bytes.Contains(raw, []byte(`"`+said+`"`)) {
+					t.Errorf("the row has no %s: %s", said, raw)
+				}
+			}
+			// H15: the model chose, and is told where it was wrong.
+			if d := refusedWith(t, call(t, c, "kb__page_read__1", map[string]string{"n": "one"}), abi.CodeInputSchema); d.Pointer != "/n" {
+				t.Errorf("it is at %q", d.Pointer)
 			}
 
 			d := refusedWith(t, call(t, c, "kb__page_write__1", map[string]int{"n": 1}), abi.CodeMissingGrant)
