@@ -59,7 +59,7 @@ func Pair(target string) []string {
 // touch adds the target of one host call.
 func (n *names) touch(function, target string) {
 	switch function {
-	case "kv_get", "kv_put", "kv_delete", "file_stat", "file_read", "file_create", "file_write", "file_replace", "file_edit", "file_remove":
+	case "kv_get", "kv_put", "kv_delete", "file_stat", "file_read", "file_create", "file_write", "file_replace", "file_edit", "file_remove", "file_mkdir":
 		n.name(target)
 	case "file_copy", "file_move":
 		for _, name := range Pair(target) {
