@@ -53,7 +53,7 @@ func TestMCPDirect(t *testing.T) {
 			}
 
 			for _, said := range []string{ // H21: what was asked of what, by whom, by which right, under which version, and what it cost
-				"callerOrigin", "subject", "capability", "inputDigest", "digest", "grants", "checks", "outcome", "outputBytes", "durationMs", "fuel", "peakMemory", "hostCalls", "lines",
+				"callerOrigin", "subject", "capability", "inputDigest", "digest", "grants", "checks", "outcome", "outputBytes", "durationMs", "fuel", "peakMemory", "hostCalls",
 			} {
 				if raw := rowByID(g, id).Raw; !bytes.Contains(raw, []byte(`"`+said+`"`)) {
 					t.Errorf("the row has no %s: %s", said, raw)
