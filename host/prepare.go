@@ -14,6 +14,7 @@ import (
 type prepared struct {
 	module  []byte
 	keeping engine.Keeping
+	face    abi.Face
 }
 
 // prepare makes that copy. It differs in four things. Every table has a maximum, because the engine
@@ -24,10 +25,10 @@ type prepared struct {
 // It is a function of bytes and limits alone, so that what is loaded is what was compiled; what
 // another version made of the same bytes is not, and is made again.
 func (h *Host) prepare(module []byte, structure *wasm.Module) (*prepared, error) {
-	freeze, exports := abi.FreezeNever, []string(nil)
+	freeze, face, exports := abi.FreezeNever, abi.FaceNative, []string(nil)
 	for _, s := range structure.Custom(abi.ManifestSection) {
 		if m, problems := abi.DecodeManifest(s.Content.Of(module)); len(problems) == 0 {
-			freeze = m.Freeze
+			freeze, face = m.Freeze, m.ABI
 			for _, d := range m.Provides {
 				exports = append(exports, d.Export)
 			}
@@ -58,7 +59,7 @@ func (h *Host) prepare(module []byte, structure *wasm.Module) (*prepared, error)
 	default:
 		k.Seeded = freeze == abi.FreezeSeeded
 	}
-	return &prepared{result.Module, k}, nil
+	return &prepared{result.Module, k, face}, nil
 }
 
 // metered are the limits that hold for what [Host.prepare] makes: see [meter.Options].

@@ -30,6 +30,7 @@ func (in Inspector) Inspect(module []byte) *Report {
 	if m != nil {
 		i.report.Module = m
 		i.manifest()
+		i.chooseFace()
 		i.imports()
 		i.exports()
 		i.start()
@@ -46,6 +47,7 @@ type inspection struct {
 	module []byte
 	m      *wasm.Module
 	report *Report
+	face   *abi.FaceInfo
 }
 
 func (i *inspection) add(p Problem) {
