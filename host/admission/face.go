@@ -54,7 +54,7 @@ func mixedHint(other *abi.FaceInfo) string {
 
 // manifestHint says what to do about a module without a manifest.
 func (i *inspection) manifestHint() string {
-	const how = "ecotone biome build embeds a manifest into a module"
+	const how = "ecotone biome build embeds a manifest into a module; biome push --manifest sends one beside it"
 	if face := i.looksLikeFace(); face != abi.FaceNative {
 		row, _ := face.Info()
 		return how + `; this looks like ` + row.Title + `, whose manifest says "abi": "` + string(face) + `"`

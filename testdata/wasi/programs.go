@@ -1,9 +1,9 @@
 // Package wasi holds programs that were written for WASI preview 1 alone, compiled, with their sources
-// beside them, for the tests of packages that run them.
+// in src, for the tests of packages that run them.
 //
 // They are C, built with clang 14 and wasi-libc:
 //
-//	clang-14 --target=wasm32-wasi -O2 -Wl,--strip-all -o tool.wasm tool.c
+//	clang-14 --target=wasm32-wasi -O2 -Wl,--strip-all -o tool.wasm src/tool.c
 package wasi
 
 import (
