@@ -168,7 +168,7 @@ func (rt *route) operation() contract.Operation {
 	if said.matches {
 		op.Parameters = append(op.Parameters,
 			contract.Parameter{In: "header", Name: "If-Match", Description: "The ETag of what is changed"},
-			contract.Parameter{In: "header", Name: "If-None-Match", Description: "* for what is not there yet", Schema: contract.Object{"type": "string", "const": "*"}})
+			contract.Parameter{In: "header", Name: "If-None-Match", Description: "* for what is not there yet"})
 	}
 	switch rt.body {
 	case bodyJSON:
