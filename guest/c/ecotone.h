@@ -99,6 +99,7 @@ ECO_HOST(file_edit) int64_t eco_file_edit(const char *path, size_t path_len, con
 ECO_HOST(file_copy) int64_t eco_file_copy(const char *from, size_t from_len, const char *to, size_t to_len);
 ECO_HOST(file_move) int64_t eco_file_move(const char *from, size_t from_len, const char *to, size_t to_len);
 ECO_HOST(file_remove) int64_t eco_file_remove(const char *path, size_t path_len);
+ECO_HOST(file_mkdir) int64_t eco_file_mkdir(const char *path, size_t path_len);
 ECO_HOST(file_grep) int64_t eco_file_grep(const char *pattern, size_t pattern_len, const char *glob, size_t glob_len, size_t limit);
 ECO_HOST(file_glob) int64_t eco_file_glob(const char *glob, size_t glob_len, size_t limit);
 

@@ -46,6 +46,8 @@
 // @ts-ignore: decorator
 @external("ecotone_v1", "file_remove") export declare function file_remove(pathPtr: usize, pathLen: u32): i64;
 // @ts-ignore: decorator
+@external("ecotone_v1", "file_mkdir") export declare function file_mkdir(pathPtr: usize, pathLen: u32): i64;
+// @ts-ignore: decorator
 @external("ecotone_v1", "file_grep") export declare function file_grep(patternPtr: usize, patternLen: u32, globPtr: usize, globLen: u32, limit: u32): i64;
 // @ts-ignore: decorator
 @external("ecotone_v1", "file_glob") export declare function file_glob(globPtr: usize, globLen: u32, limit: u32): i64;

@@ -347,6 +347,12 @@ export class Files {
     return value(host.file_remove(p.ptr, p.len));
   }
 
+  // Makes a directory that must not exist, with the directories above it.
+  static mkdir(path: string): Result<i64> {
+    const p = Bytes.of(path);
+    return value(host.file_mkdir(p.ptr, p.len));
+  }
+
   // The lines that match pattern (RE2) in the files that glob names.
   static grep(pattern: string, glob: string, limit: u32 = 0): Result<Page<Match>> {
     const p = Bytes.of(pattern), g = Bytes.of(glob);

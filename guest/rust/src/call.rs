@@ -52,6 +52,8 @@ host! {
     file_move(from, to;);
     /// Removes a file or an empty directory.
     file_remove(path;);
+    /// Makes a directory that must not exist, with the directories above it.
+    file_mkdir(path;);
     /// Places a JSON array of matching lines in the result register.
     file_grep(pattern, glob; limit: u32);
     /// Places a JSON array of matching paths in the result register.

@@ -145,6 +145,11 @@ pub fn remove(path: &str) -> Result<()> {
     call::file_remove(path.as_bytes()).map(drop)
 }
 
+/// Makes a directory that must not exist, with the directories above it.
+pub fn mkdir(path: &str) -> Result<()> {
+    call::file_mkdir(path.as_bytes()).map(drop)
+}
+
 /// The lines that match pattern (RE2) in the files that glob names, at most limit of them, and whether
 /// there are more.
 pub fn grep(pattern: &str, glob: &str, limit: u32) -> Result<(Vec<Match>, bool)> {

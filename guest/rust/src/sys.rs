@@ -27,6 +27,7 @@ extern "C" {
     pub fn file_copy(from_ptr: *const u8, from_len: usize, to_ptr: *const u8, to_len: usize) -> i64;
     pub fn file_move(from_ptr: *const u8, from_len: usize, to_ptr: *const u8, to_len: usize) -> i64;
     pub fn file_remove(path_ptr: *const u8, path_len: usize) -> i64;
+    pub fn file_mkdir(path_ptr: *const u8, path_len: usize) -> i64;
     pub fn file_grep(pattern_ptr: *const u8, pattern_len: usize, glob_ptr: *const u8, glob_len: usize, limit: u32) -> i64;
     pub fn file_glob(glob_ptr: *const u8, glob_len: usize, limit: u32) -> i64;
     pub fn capability_invoke(ref_ptr: *const u8, ref_len: usize, input_ptr: *const u8, input_len: usize) -> i64;
