@@ -12,15 +12,16 @@ import (
 type Meter interface {
 	// Answered is told the code a caller was given, "" for an output, and how long it waited.
 	Answered(code abi.Code, took time.Duration)
-	// Ran is told what a guest did, a child's each for itself. It keeps nothing of it.
-	Ran(r *boundary.Receipt)
+	// Ran is told what a guest did, a child's each for itself. It keeps nothing of it. told says that who asked for
+	// it was told what came of it: what is above them is counted, and not looked at (S6).
+	Ran(r *boundary.Receipt, told bool)
 }
 
 // unmetered is the meter of a pipeline that was given none.
 type unmetered struct{}
 
 func (unmetered) Answered(abi.Code, time.Duration) {}
-func (unmetered) Ran(*boundary.Receipt)            {}
+func (unmetered) Ran(*boundary.Receipt, bool)      {}
 
 // Invoke takes one request to its answer.
 func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {

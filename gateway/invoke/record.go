@@ -111,11 +111,11 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 // child's outcome is durable with its parent's, which comes later in the log.
 func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool, generation uint64) error {
 	r := &o.Receipt
-	c.p.o.Meter.Ran(r)
 	told := abi.Code("")
 	if o.Err != nil {
 		told = o.Err.Code
 	}
+	c.p.o.Meter.Ran(r, told != abi.CodeClassificationFlow)
 	c.tell(told, r)
 	ended := outcomes.Get().(*audit.Ended)
 	defer outcomes.Put(ended)

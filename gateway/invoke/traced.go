@@ -52,6 +52,8 @@ func (c *attempt) tell(code abi.Code, r *boundary.Receipt) {
 	}
 	if r != nil {
 		i.Took = r.Took
+	}
+	if r != nil && code != abi.CodeClassificationFlow { // what is above who asked is not looked at (S6)
 		for n := range r.Lines {
 			l := &r.Lines[n]
 			i.Calls = append(i.Calls, span.Call{Function: l.Function, Refused: l.Code != "", Start: l.Start, Took: l.Took})

@@ -92,9 +92,12 @@ func (m *Metrics) Answered(code abi.Code, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
-// Ran counts what a guest did.
-func (m *Metrics) Ran(r *boundary.Receipt) {
+// Ran counts what a guest did. Of what was withheld from whoever asked for it, only that it ran.
+func (m *Metrics) Ran(r *boundary.Receipt, told bool) {
 	m.runs.Observe(r.Took.Seconds())
+	if !told {
+		return
+	}
 	m.fuel.Add(float64(r.Fuel))
 	for i := range r.Logs {
 		m.logBytes.Add(float64(len(r.Logs[i].Text)))

@@ -21,7 +21,7 @@ func receipt() *boundary.Receipt {
 func TestCountingAllocatesNothing(t *testing.T) {
 	m, r := New(), receipt()
 	if n := testing.AllocsPerRun(100, func() {
-		m.Ran(r)
+		m.Ran(r, true)
 		m.Answered("", time.Millisecond)
 		m.Answered(abi.CodeMissingGrant, time.Millisecond)
 	}); n != 0 {
@@ -44,7 +44,7 @@ func TestSeriesAreFixed(t *testing.T) {
 	}
 	before := series()
 	for _, row := range abi.Functions() {
-		m.Ran(&boundary.Receipt{Lines: []boundary.Line{{Function: row.Name}, {Function: row.Name, Code: abi.CodeForbidden}, {Function: row.Name + "x"}}})
+		m.Ran(&boundary.Receipt{Lines: []boundary.Line{{Function: row.Name}, {Function: row.Name, Code: abi.CodeForbidden}, {Function: row.Name + "x"}}}, true)
 	}
 	for _, row := range abi.Codes() {
 		m.Answered(row.Code, 0)
@@ -61,7 +61,8 @@ func TestUnlistedAreCountedByRow(t *testing.T) {
 	if len(m.ordered) > len(boundary.Counts{}) {
 		t.Fatal("there are more functions than counts")
 	}
-	m.Ran(receipt())
+	m.Ran(receipt(), true)
+	m.Ran(receipt(), false) // S6: of what was withheld only that it ran
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func BenchmarkCounting(b *testing.B) {
 	m, r := New(), receipt()
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Ran(r)
+		m.Ran(r, true)
 		m.Answered("", time.Millisecond)
 	}
 }

@@ -165,7 +165,7 @@ func TestTracesHaveNoValues(t *testing.T) {
 		t.Fatalf("%s", child.Body)
 	}
 	if below := c.of(t, page.Items[0].ID); !bytes.Equal(below.ParentSpanId, top.SpanId) || !slices.Equal(c.below(below), []string{"kv_put"}) {
-		t.Errorf("the child is below %x and has %q", below.ParentSpanId, c.below(below))
+		t.Errorf("the child is below %x of %x and has %q: %s", below.ParentSpanId, top.SpanId, c.below(below), child.Body)
 	}
 	for _, span := range c.spans {
 		if span.EndTimeUnixNano < span.StartTimeUnixNano || time.Since(time.Unix(0, int64(span.EndTimeUnixNano))) > time.Hour {
