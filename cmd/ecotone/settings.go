@@ -32,6 +32,7 @@ type Settings struct {
 	Listen      string `help:"Address of the data plane; port 0 takes a free one." default:"127.0.0.1:8180" placeholder:"ADDRESS"`
 	AdminListen string `help:"Address of the control plane." default:"127.0.0.1:8181" placeholder:"ADDRESS"`
 	OpsListen   string `help:"Address of /livez, /readyz and /metrics." default:"127.0.0.1:8182" placeholder:"ADDRESS"`
+	MCPListen   string `name:"mcp-listen" help:"Address of the Model Context Protocol, for agents. Without it there is none, but under --dev at /mcp of the control plane." placeholder:"ADDRESS"`
 
 	TLSCert string `help:"Certificate of all listeners, PEM, with its intermediates. With it every listener speaks TLS; without it only loopback is listened on." name:"tls-cert" type:"path" placeholder:"FILE" reload:"content"`
 	TLSKey  string `help:"The certificate's key, PEM; not readable by everybody." name:"tls-key" type:"path" placeholder:"FILE" reload:"content"`
@@ -100,7 +101,7 @@ func (c *Settings) options(log *slog.Logger) (server.Options, error) {
 		spans.Token = logs.Secret(strings.TrimSpace(string(token)))
 	}
 	return server.Options{
-		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
+		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, MCPListen: c.MCPListen, HostNames: c.HostName,
 		TLSCert: c.TLSCert, TLSKey: c.TLSKey, TLSOldest: oldest, Trace: spans,
 		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, PolicyMark: c.PolicyMark, AcceptPolicy: c.AcceptPolicy,
 		Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
