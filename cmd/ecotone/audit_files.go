@@ -101,6 +101,9 @@ type AuditExportCmd struct {
 // Run reads files and asks no server: whoever can, has the organisation's key, or gets no body.
 func (c *AuditExportCmd) Run(e *Env) error {
 	out := e.stdout
+	if p, ok := out.(*plainWriter); ok { // what is printed is for a program, byte for byte
+		out = p.to
+	}
 	if c.File != "" {
 		f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
