@@ -5,6 +5,7 @@
 //	go run ./cmd/demo -bin bin/ecotone -biomes bin/biomes
 //
 // With -policy it shows the permission plane instead: ceilings, flow, explanations, approvals, revocation.
+// With -guests it shows biomes in four languages, and a WASI program and an Extism plug-in as they are.
 // With -stay it leaves a development gateway up instead, with the first-party biomes uploaded, and
 // says what to type next.
 package main
@@ -26,6 +27,7 @@ func main() {
 	biomes := flag.String("biomes", "bin/biomes", "folder of the first-party biomes")
 	stay := flag.Bool("stay", false, "leave a development gateway up")
 	policy := flag.Bool("policy", false, "show the permission plane")
+	guests := flag.Bool("guests", false, "show guests in several languages, and some that were written for something else")
 	data := flag.String("data", "data", "data directory, with -stay")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,6 +38,8 @@ func main() {
 		err = stayUp(ctx, *bin, *biomes, *data)
 	case *policy:
 		err = run(ctx, *bin, *biomes, policySteps)
+	case *guests:
+		err = run(ctx, *bin, *biomes, guestSteps)
 	default:
 		err = run(ctx, *bin, *biomes, steps)
 	}
