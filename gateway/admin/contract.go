@@ -168,14 +168,14 @@ func (rt *route) operation() contract.Operation {
 	if said.matches {
 		op.Parameters = append(op.Parameters,
 			contract.Parameter{In: "header", Name: "If-Match", Description: "The ETag of what is changed"},
-			contract.Parameter{In: "header", Name: "If-None-Match", Description: "* for what is not there yet", Schema: contract.Object{"type": "string", "const": "*"}})
+			contract.Parameter{In: "header", Name: "If-None-Match", Description: "* for what is not there yet"})
 	}
 	switch rt.body {
 	case bodyJSON:
 		op.Bodies = []contract.Body{{Media: "application/json", Of: said.in, Without: said.without}}
 	case bodyModule:
 		op.Bodies = []contract.Body{{Media: "application/wasm"}, {Media: "multipart/form-data", Of: contract.Object{
-			"type": "object", "required": []string{"module"}, "additionalProperties": false,
+			"type": "object", "required": []string{"module", "manifest"}, "additionalProperties": false,
 			"properties": contract.Object{
 				"module":   contract.Object{"contentMediaType": "application/wasm"},
 				"manifest": contract.Object{"contentMediaType": "application/json"},
