@@ -84,6 +84,7 @@ var scriptCommands = map[string]scriptCommand{
 	"members": cmdMembers,
 	"mode":    cmdMode,
 	"flip":    cmdFlip,
+	"notools": cmdNoTools,
 }
 
 // code N args... runs ecotone and wants exactly that exit code.
@@ -346,4 +347,12 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	raw[len(raw)/2] ^= 1
 	ts.Check(os.WriteFile(files[0], raw, 0o600))
+}
+
+// notools leaves nothing on the path but ecotone itself.
+func cmdNoTools(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: notools")
+	}
+	ts.Setenv("PATH", filepath.SplitList(ts.Getenv("PATH"))[0])
 }
