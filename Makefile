@@ -30,7 +30,7 @@ demo: build biomes ## run the main job end to end on loopback, in a temporary di
 demo-policy: build biomes ## run the permission plane end to end: ceilings, flow, explain, approval, declassification, revocation
 	$(GO) run ./cmd/demo -policy -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
-demo-guests: build biomes ## run biomes in four languages, and a WASI program and an Extism plug-in as they are, in sandbox and in project
+demo-guests: build biomes ## run biomes in four languages, and a WASI program as it is, in sandbox and in project
 	$(GO) run ./cmd/demo -guests -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
 demo-agent: build biomes ## run an agent end to end over MCP: it searches, is denied, asks for an approval, and invokes

@@ -259,14 +259,14 @@ func (d *demo) record() error {
 	return err
 }
 
-// countRows lists the invocations and counts them: one row for each that was allowed or denied, and for each child that ran.
-func (d *demo) countRows(children int) error {
+// countRows lists the invocations and counts them: one row for each that was allowed or denied, and more for what ran beside them.
+func (d *demo) countRows(more int) error {
 	r, err := d.cli(d.operator(), "audit", "list", "--kind", "invocation", "--limit", "100")
 	if err != nil {
 		return err
 	}
 	d.rows = strings.Count(r.stdout, "\n") - 1
-	if want := d.allowed + d.denied + children; d.rows != want {
+	if want := d.allowed + d.denied + more; d.rows != want {
 		return fmt.Errorf("%d rows where %d were expected", d.rows, want)
 	}
 	return nil

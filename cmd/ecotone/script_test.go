@@ -45,6 +45,13 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := strings.Split(string(out), "\n")
+	// The engine's module brings programs for WASI that others compiled.
+	programs := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero")
+	programs.Dir = root
+	engine, err := programs.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true, RequireUniqueNames: true, Cmds: scriptCommands,
 		// [c], [rust] and [assemblyscript] hold where biomes in these can be built.
@@ -67,6 +74,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, cmp.Or(os.Getenv(name), filepath.Join(home, folder)))
 			}
 			e.Setenv("ROOT", root)
+			e.Setenv("PROGRAMS", filepath.Join(strings.TrimSpace(string(engine)), "imports/wasi_snapshot_preview1/example/testdata"))
 			e.Setenv("ECOTONE_VERIFY", "all")
 			return nil
 		},
