@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// guestSteps is the demo of guests in four languages, and of one that was written for something else.
+// guestSteps is the demo of guests in four languages, and of two that were written for something else.
 var guestSteps = []step{
 	{"A gateway on loopback, with a new data directory", (*demo).startGuests},
 	{"A biome in each of four languages: uploaded, installed, granted", (*demo).uploadGuests},
 	{"They do the same in sandbox and in project, within what their inputs may be", (*demo).useGuests},
 	{"A program for WASI, unmodified, with a manifest beside it", (*demo).wasi},
+	{"A plug-in for Extism, unmodified, with a manifest beside it", (*demo).extism},
 	{"What happened is on record", (*demo).recordGuests},
 }
 
