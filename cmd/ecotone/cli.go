@@ -120,6 +120,10 @@ func report(env *Env, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintf(env.stderr, "ecotone: error: %v\n", err)
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		hint(env, hinted.Hint())
+	}
 	return exitFailed
 }
 

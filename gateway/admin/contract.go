@@ -175,7 +175,7 @@ func (rt *route) operation() contract.Operation {
 		op.Bodies = []contract.Body{{Media: "application/json", Of: said.in, Without: said.without}}
 	case bodyModule:
 		op.Bodies = []contract.Body{{Media: "application/wasm"}, {Media: "multipart/form-data", Of: contract.Object{
-			"type": "object", "required": []string{"module"}, "additionalProperties": false,
+			"type": "object", "required": []string{"module", "manifest"}, "additionalProperties": false,
 			"properties": contract.Object{
 				"module":   contract.Object{"contentMediaType": "application/wasm"},
 				"manifest": contract.Object{"contentMediaType": "application/json"},
