@@ -201,7 +201,8 @@ func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id 
 	})
 }
 
-// RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant.
+// RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant. It ends the sessions that the
+// grant opened, as closing them does, and no others (X35, X36).
 func (s *Service) RevokeEnvironmentGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
 	return s.revoke(ctx, p, OpEnvRevoke, org, id, func(o *orgState) bool { _, ok := o.environments[id]; return ok })
 }
