@@ -269,6 +269,28 @@ func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principa
 	return out, err
 }
 
+// EnvironmentGrantStatus is an environment grant with its revocation, if there is one.
+type EnvironmentGrantStatus struct {
+	grant.EnvironmentGrant
+	Revoked *grant.Revocation `json:"revoked,omitempty"`
+}
+
+// EnvironmentGrant is one environment grant, revoked or not.
+func (s *Service) EnvironmentGrant(p session.Principal, org, id string) (out EnvironmentGrantStatus, err error) {
+	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
+		g, there := o.environments[id]
+		if !there {
+			return notThere("environment grant", id)
+		}
+		out.EnvironmentGrant = g
+		if r, revoked := o.revoked[id]; revoked {
+			out.Revoked = &r
+		}
+		return nil
+	})
+	return out, err
+}
+
 // EnvironmentGrants lists an organisation's environment grants that were not revoked.
 func (s *Service) EnvironmentGrants(ctx context.Context, p session.Principal, org string, cut Cut) (Page[grant.EnvironmentGrant], error) {
 	return listing(ctx, s, p, OpRead, "environment-grant", org, cut, func(tx store.Tx, g *grant.EnvironmentGrant) (grant.EnvironmentGrant, bool, error) {

@@ -20,7 +20,7 @@ type sessions struct {
 	live   atomic.Pointer[trie.Map[string, *live]]       // by id; a closed session is not here
 	orgs   map[string]*expiries
 	opened map[string]map[string]struct{} // open sessions by the environment grants they were opened by
-	batch  *trie.Batch // while records are loaded and nobody looks anything up; nil afterwards
+	batch  *trie.Batch                    // while records are loaded and nobody looks anything up; nil afterwards
 }
 
 // credential is a token, with the session it stands for unless it is a principal's.

@@ -126,7 +126,7 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { return o.applyLifecycle(r) })
 	case grant.ApproveGrant:
 		return st.within(r.Org, func(o *orgState) error { o.approveGrants[r.ID] = r; return nil })
-	case approval.Request, approval.Decision, approval.Use, approval.Result:
+	case approval.Request, approval.Decision, approval.Withdrawal, approval.Use, approval.Result:
 		return st.applyApproval(r)
 	case grant.Install:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyInstall(r) })

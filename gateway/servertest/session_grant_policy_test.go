@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/server"
 	"github.com/ecotone-dev/ecotone/gateway/servertest"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
@@ -18,7 +17,9 @@ type opener struct {
 	token string
 }
 
-func newOpener(g *servertest.Gateway) opener { return opener{g, issue(g, "default", "opener", "author")} }
+func newOpener(g *servertest.Gateway) opener {
+	return opener{g, issue(g, "default", "opener", "author")}
+}
 
 // may gives it an environment grant and returns its id.
 func (o opener) may(subject string) string {
@@ -60,7 +61,7 @@ func over(s *servertest.Session, ref string) {
 
 // X35, X36, S18: an environment grant that is revoked ends the sessions that it opened, with what runs in
 // them, while that waits and before the revocation is answered. Of an agent's session the grant for the
-// agent and the one for its user do. The subject's other sessions go on, and a restart brings nothing back.
+// agent and the one for its user do. The subject's other sessions go on.
 func TestAnEnvironmentGrantEndsItsSessions(t *testing.T) {
 	t.Parallel()
 	s := newStuck(t)
@@ -69,7 +70,6 @@ func TestAnEnvironmentGrantEndsItsSessions(t *testing.T) {
 	g.Grant("agent:helper", stuckRef, "project")
 	own := g.Open("user:alice", "project", nil)
 	ran := s.wait(own, stuckRef) // by the operator's role
-	ended := []*servertest.Session{}
 	for _, c := range []struct{ name, subject, revoked string }{
 		{"of a user", "user:alice", "user:alice"},
 		{"of an agent", "agent:helper", "agent:helper"},
@@ -87,7 +87,6 @@ func TestAnEnvironmentGrantEndsItsSessions(t *testing.T) {
 			o.revoke(by[c.revoked])
 			s.revoked(t, done)
 			over(session, stuckRef)
-			ended = append(ended, session)
 			in := map[string]any{"subject": c.subject, "environment": "environment:project"}
 			maps.Copy(in, more)
 			g.Do("POST", g.Admin+"/v1/sessions", o.token, in).Refused(abi.CodeRequestNotGranted)
@@ -103,20 +102,29 @@ func TestAnEnvironmentGrantEndsItsSessions(t *testing.T) {
 			}
 		})
 	}
-	o.may("user:alice")
-	stays := o.open("user:alice", nil)
 	s.free()
 	(<-ran).Want(200)
+}
+
+// X36, X34: a restart brings no session back that ended with its grant, and ends no other.
+func TestASessionStaysEndedWithItsGrant(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t)
+	o := newOpener(g)
+	const ref = "ask:a.do@1"
+	admit(g, "ask", script("ask", nil, action{ref: ref, reach: abi.ReachOwner}), []string{"project"}, nil)
+	own := g.Open("user:alice", "project", nil)
+	gone := o.may("user:alice")
+	ended := o.open("user:alice", nil)
+	o.revoke(gone)
+	o.may("user:alice")
+	stays := o.open("user:alice", nil)
 	g.Stop()
-	again := servertest.Start(t, servertest.In(g.Dir), func(o *server.Options) { o.EgressLoopback = true })
-	for _, of := range ended {
-		of.G = again
-		over(of, stuckRef)
-	}
-	for _, of := range []*servertest.Session{own, stays} {
-		of.G = again
-		of.Invoke(stuckRef, none).Want(200)
-	}
+	again := servertest.Start(t, servertest.In(g.Dir))
+	ended.G, own.G, stays.G = again, again, again
+	over(ended, ref)
+	own.Invoke(ref, none).Want(200)
+	stays.Invoke(ref, none).Want(200)
 }
 
 // S18: what computes when the grant goes ends at its next slice; what it would have answered stays.
