@@ -28,6 +28,8 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
+	Labels      []gate.Bound         `json:"labels,omitempty"`   // what the label is the highest of
+	Ceilings    []gate.Bound         `json:"ceilings,omitempty"` // what the ceiling is the lowest of
 	State       grant.State          `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef    `json:"replacedBy,omitempty"` // what to invoke instead of such a one
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
@@ -60,6 +62,9 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"
+	}
+	if c.decision.Ceiling.Valid() { // the caller may know
+		e.Labels, e.Ceilings = gate.Bounds(c.snapshot, c.facts)
 	}
 	if denial != nil {
 		e.Code = denial.Code
