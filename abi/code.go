@@ -71,6 +71,7 @@ const (
 	CodeOverloaded          Code = "OVERLOADED"
 	CodeNotReady            Code = "NOT_READY"
 	CodeDraining            Code = "DRAINING"
+	CodeTLSRequired         Code = "TLS_REQUIRED"
 	CodeInternal            Code = "INTERNAL"
 	CodeSchemaUnsupported   Code = "STORE_SCHEMA_UNSUPPORTED"
 	CodeUnsupportedRule     Code = "UNSUPPORTED_RULE"
@@ -220,6 +221,7 @@ var codeTable = []CodeInfo{
 	{CodeOverloaded, KindNotReady, 503, 0, "All places to run and to wait are taken."},
 	{CodeNotReady, KindNotReady, 503, EUNAVAIL, "A part that is needed is not ready."},
 	{CodeDraining, KindNotReady, 503, 0, "The server is shutting down and takes no new work."},
+	{CodeTLSRequired, KindPermissionDenied, 403, 0, "An address that is not loopback is listened on with TLS only, and never in development mode."},
 	{CodeInternal, KindInternal, 500, EINTERNAL, "Something went wrong inside the gateway; the audit id finds the detail."},
 	{CodeSchemaUnsupported, KindConflict, 409, 0, "The data directory was written by another schema version and is left untouched."},
 	{CodeUnsupportedRule, KindInvalidArgument, 422, 0, "A rule of a form that would not be enforced is refused, never stored."},

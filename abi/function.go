@@ -219,7 +219,11 @@ var functionTable = []Function{
 		Returns: "0", Doc: "Removes a file or an empty directory; never more.", Errnos: []Errno{ENOENT, ENOTEMPTY, ENOTREG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
-		Name: "file_grep", Params: p("pattern*", "glob*", "limit"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{20000, 50}, Receipt: "pattern",
+		Name: "file_mkdir", Params: p("path*"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectMutate, Flow: FlowBoth, Price: Price{20000, 0}, Receipt: "path",
+		Returns: "0", Doc: "Makes a directory that must not exist, with the directories above it. It has the invocation's label.", Errnos: []Errno{EEXIST, ENOTREG, EUNAVAIL, ECONFLICT, ETIMEOUT},
+	},
+	{
+		Name: "file_grep", Params: p("pattern*", "glob*", "limit"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{20000, 50}, Receipt: "glob",
 		Returns: "the document's length", Doc: "Places a JSON array of {path, line, text} of at most limit matching lines in the files the glob names in the result register; meta has `more`. Patterns are RE2, at most 256 bytes.",
 	},
 	{

@@ -307,3 +307,35 @@ func TestImportsStandardLibraryOnly(t *testing.T) {
 		}
 	}
 }
+
+// What a plug-in calls goes through host functions that there are, and reaches what they reach.
+func TestExtismTable(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range ExtismFunctions() {
+		f := &ExtismFunctions()[i]
+		if seen[f.Name] || f.Does == "" || f.Price.Base == 0 {
+			t.Errorf("%s is there twice, says nothing of itself, or is free", f.Name)
+		}
+		seen[f.Name] = true
+		want := ReachOwner
+		for _, name := range f.Through {
+			through, ok := FunctionByName(name)
+			if !ok {
+				t.Fatalf("%s goes through %q, which is not a host function", f.Name, name)
+			}
+			want = max(want, through.Reach)
+		}
+		if f.Reach() != want {
+			t.Errorf("%s reaches %s", f.Name, f.Reach())
+		}
+		if row, ok := ExtismFunctionByName(f.Name); !ok || row != f {
+			t.Errorf("%s is not found", f.Name)
+		}
+	}
+	if f, _ := ExtismFunctionByName("http_request"); f.Reach() != ReachIntegration {
+		t.Errorf("http_request reaches %s", f.Reach())
+	}
+	if _, ok := ExtismFunctionByName("mult"); ok {
+		t.Error("a function that nobody has is found")
+	}
+}

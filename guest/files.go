@@ -174,6 +174,12 @@ func (w Workspace) Remove(path string) error {
 	return err
 }
 
+// Mkdir makes a directory that must not exist, with the directories above it.
+func (w Workspace) Mkdir(path string) error {
+	_, err := call.Do(func() int64 { return imports.FileMkdir(path) })
+	return err
+}
+
 // Grep returns the lines that match pattern (RE2, at most 256 bytes) in the files that glob
 // names, at most limit of them (0 for as many as the host lists at once), and whether there
 // are more.

@@ -60,6 +60,7 @@ var everyCall = map[string]func() error{
 	"file_copy":    func() error { return guest.Files.Copy("f", "g") },
 	"file_move":    func() error { return guest.Files.Move("f", "g") },
 	"file_remove":  func() error { return guest.Files.Remove("f") },
+	"file_mkdir":   func() error { return guest.Files.Mkdir("d") },
 	"file_grep":    func() error { _, _, err := guest.Files.Grep("x", "**", 0); return err },
 	"file_glob":    func() error { _, _, err := guest.Files.Glob("**", 0); return err },
 

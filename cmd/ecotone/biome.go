@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/biomes/build"
@@ -86,24 +87,6 @@ func (c *BiomeBuildCmd) module(e *Env) ([]byte, error) {
 	return wasm.SetCustom(module, abi.ManifestSection, manifest)
 }
 
-// BiomePushCmd uploads.
-type BiomePushCmd struct {
-	Module string `arg:"" help:"Module with its manifest in it." type:"existingfile"`
-}
-
-// Run uploads one module and prints what was admitted.
-func (c *BiomePushCmd) Run(e *Env) error {
-	module, err := os.ReadFile(c.Module)
-	if err != nil {
-		return err
-	}
-	res, err := e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes"+e.orgQuery(), http.Header{"Content-Type": {"application/wasm"}}, module)
-	if err != nil {
-		return refusedModule(e, err)
-	}
-	return e.show(res.body, uploadText)
-}
-
 // admits is what installing a version takes, and asking for it.
 type admits struct {
 	Name        string   `arg:"" help:"Name of the biome."`
@@ -112,6 +95,7 @@ type admits struct {
 	Call        []string `help:"Capability it may invoke; may be repeated." placeholder:"REF"`
 	Endpoint    []string `help:"Endpoint it may use; may be repeated." placeholder:"NAME"`
 	Secret      []string `help:"Secret it may use; may be repeated." placeholder:"NAME"`
+	Config      []string `help:"What to tell it, for guests whose interface has configuration; may be repeated." sep:"none" placeholder:"NAME=VALUE"`
 	Alongside   bool     `help:"Leave other versions that are installed in place."`
 	Permissions string   `help:"Go on only if this is the digest of its permission document, as biome diff prints it." placeholder:"HEX"`
 }
@@ -119,6 +103,10 @@ type admits struct {
 // request prints what would be admitted, and is the request for nothing else: the digest of the permission
 // document goes with it.
 func (c *admits) request(e *Env) (map[string]any, error) {
+	config, err := pairs(c.Config)
+	if err != nil {
+		return nil, err
+	}
 	p, raw, err := e.permissions(c.Name, c.Digest)
 	if err != nil {
 		return nil, err
@@ -134,10 +122,26 @@ func (c *admits) request(e *Env) (map[string]any, error) {
 		"digest": p.Digest, "environments": envs, "calls": nonNil(c.Call), "endpoints": nonNil(c.Endpoint), "secrets": nonNil(c.Secret),
 		"permissions": cmp.Or(c.Permissions, p.Permissions),
 	}
+	if len(c.Config) > 0 {
+		in["config"] = config
+	}
 	if c.Alongside {
 		in["alongside"] = true
 	}
 	return in, nil
+}
+
+// pairs reads NAME=VALUE; a value may have further equals signs.
+func pairs(list []string) (map[string]string, error) {
+	out := make(map[string]string, len(list))
+	for _, pair := range list {
+		name, value, ok := strings.Cut(pair, "=")
+		if _, twice := out[name]; !ok || twice {
+			return nil, usagef("--config %q: NAME=VALUE is expected, each name once", pair)
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 // BiomeInstallCmd admits.

@@ -22,7 +22,8 @@ type permissions struct {
 		Data                      map[string][]string
 		Calls, Endpoints, Secrets []string
 	}
-	Diff struct {
+	Config []string
+	Diff   struct {
 		Digest, Permissions string
 		Added, Removed      []struct{ Kind, Name string }
 		Changed             []struct{ Kind, Name, Field, From, To string }
@@ -110,6 +111,9 @@ func permissionsText(w io.Writer, raw []byte) error {
 		for _, c := range d.Changed {
 			fmt.Fprintf(&b, "  ~ %s %s: %s from %q to %q\n", c.Kind, c.Name, c.Field, c.From, c.To)
 		}
+	}
+	if len(p.Config) > 0 {
+		fmt.Fprintf(&b, "  installed with configuration: %s\n", strings.Join(p.Config, ", "))
 	}
 	_, err = io.WriteString(w, b.String())
 	return err

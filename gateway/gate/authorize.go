@@ -49,7 +49,7 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		Environment: env.Ref, Boundary: env.Boundary(), Reach: d.Reach,
 		Floor: org.Spaces.At(f.Space).Floor, Start: d.Start, Ceiling: d.Ceiling, Clearance: f.Clearance.Sink(),
 
-		Endpoints: kept.Endpoints, Secrets: kept.Secrets, Calls: kept.Calls,
+		Endpoints: kept.Endpoints, Secrets: kept.Secrets, Calls: kept.Calls, Config: d.served.Config,
 		Limits:     env.Limits,
 		Deadline:   earliest(t.Deadline, began.Add(time.Duration(env.Limits.Get(abi.LimitWall))*time.Millisecond)),
 		Generation: d.Generation, Grants: d.Grants(),

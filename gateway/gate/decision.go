@@ -46,6 +46,15 @@ var stateNames = [...]string{"not-reached", "failed", "passed", "waived", "defer
 
 func (s State) String() string { return stateNames[s] }
 
+// States are all there are, in their order.
+func States() []State {
+	out := make([]State, len(stateNames))
+	for i := range out {
+		out[i] = State(i)
+	}
+	return out
+}
+
 // MarshalText implements [encoding.TextMarshaler].
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
@@ -123,6 +132,15 @@ func (d *Decision) Kept(s *Snapshot, f *Facts) *Kept {
 		return nil
 	}
 	return d.served.kept(s.EnvironmentIn(f.Org, f.Environment))
+}
+
+// Config are the names of what the version that serves is told by its install grant; none unless the
+// decision allows, or needs no more than an approval.
+func (d *Decision) Config() []string {
+	if d.served == nil {
+		return nil
+	}
+	return d.served.Config.Names()
 }
 
 // Report is one check as explain shows it.

@@ -73,6 +73,7 @@ type Admission struct {
 	Kept         Kept              // by the install grant: what counts
 	Declared     Kept              // by the manifest: what counts where install and grants are waived
 	Asks         grant.Obligations // of every invocation that the install grant admits
+	Config       grant.Config      // what the install grant tells the biome
 }
 
 // Kept is what a biome may call and use.

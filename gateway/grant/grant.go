@@ -178,6 +178,7 @@ type Install struct {
 	Calls        []abi.CapabilityRef  `json:"calls"`
 	Endpoints    []string             `json:"endpoints"`
 	Secrets      []string             `json:"secrets"`
+	Config       Config               `json:"config,omitempty"`      // what the biome is told
 	Obligations  []Obligation         `json:"obligations,omitempty"` // of every invocation of the biome
 	Permissions  string               `json:"permissions,omitempty"` // digest of the version's permission document, which was there to be looked at (X63)
 	Approval     string               `json:"approval,omitempty"`    // the approval it was made by; "" when somebody installed it by hand

@@ -32,6 +32,7 @@ type Explanation struct {
 	Ceilings    []gate.Bound         `json:"ceilings,omitempty"` // what the ceiling is the lowest of
 	State       grant.State          `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef    `json:"replacedBy,omitempty"` // what to invoke instead of such a one
+	Config      []string             `json:"config,omitempty"`     // names of what its install grant tells the biome
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
@@ -58,7 +59,7 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 	e := Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
-		Suggestions: c.suggestions(), State: c.decision.Ending.State, ReplacedBy: c.decision.Ending.ReplacedBy,
+		Config: c.decision.Config(), Suggestions: c.suggestions(), State: c.decision.Ending.State, ReplacedBy: c.decision.Ending.ReplacedBy,
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -22,7 +23,7 @@ func (s *Service) Install(ctx context.Context, p session.Principal, r InstallReq
 	var out grant.Install
 	in := intent{
 		by: p, op: OpInstall, org: r.Org, target: r.Biome,
-		fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "permissions", "alongside"},
+		fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "config", "permissions", "alongside"},
 	}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o, b, err := st.biome(r.Org, r.Biome)
@@ -57,7 +58,8 @@ func (st *state) installOf(o *orgState, b *biomeState, r InstallRequest) (out gr
 	}
 	out = grant.Install{
 		Org: r.Org, Biome: r.Biome, Digest: r.Digest, Environments: list(r.Environments), Calls: list(r.Calls),
-		Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Obligations: r.Obligations, Alongside: r.Alongside,
+		Endpoints: list(r.Endpoints), Secrets: list(r.Secrets), Config: maps.Clone(r.Config), Obligations: r.Obligations,
+		Alongside: r.Alongside,
 	}
 	if out.Permissions, err = digestOf(u.permissions()); err != nil {
 		return out, err
@@ -118,6 +120,9 @@ func (st *state) checkInstall(o *orgState, b *biomeState, u *uploadState, r Inst
 		return archived(b.record.Name)
 	}
 	if _, err := grant.CompileObligations(r.Obligations); err != nil {
+		return err
+	}
+	if err := r.Config.Check(); err != nil {
 		return err
 	}
 	outward := false

@@ -36,11 +36,14 @@ type PermissionsCapability struct {
 // PermissionsReport is the permission document of one version with its digest, and how it differs
 // from that of the version that is installed.
 type PermissionsReport struct {
-	Biome       string          `json:"biome"`
-	Digest      string          `json:"digest"`      // of the version
-	Permissions string          `json:"permissions"` // hex SHA-256 of the document's canonical form (RFC 8785)
-	Document    Permissions     `json:"document"`
-	Diff        PermissionsDiff `json:"diff"`
+	Biome       string      `json:"biome"`
+	Digest      string      `json:"digest"`      // of the version
+	Permissions string      `json:"permissions"` // hex SHA-256 of the document's canonical form (RFC 8785)
+	Document    Permissions `json:"document"`
+	// Config are the names of what the install grant that stands tells the biome; an install without
+	// them tells it nothing of the kind.
+	Config []string        `json:"config,omitempty"`
+	Diff   PermissionsDiff `json:"diff"`
 }
 
 // PermissionsDiff is what changes with a version. Before the first install everything is added.
@@ -215,6 +218,7 @@ func (o *orgState) permissions(b *biomeState, digest string) (out PermissionsRep
 		out.Diff = diff(nil, &out.Document)
 		return out, nil
 	}
+	out.Config = standing[0].Config.Names()
 	was := b.uploads[standing[0].Digest].permissions()
 	out.Diff = diff(&was, &out.Document)
 	out.Diff.Digest = standing[0].Digest

@@ -30,7 +30,7 @@ func init() { approving[approval.Promotion] = (*Service).promoted }
 func (s *Service) Promote(ctx context.Context, p session.Principal, r InstallRequest) (out approval.Request, err error) {
 	in := intent{
 		by: p, op: OpPromote, org: r.Org, target: r.Biome,
-		fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "permissions", "alongside"},
+		fields: []string{"digest", "environments", "calls", "endpoints", "secrets", "config", "permissions", "alongside"},
 	}
 	err = s.apply(ctx, in, func(st *state) (*change, error) {
 		o, b, err := st.biome(r.Org, r.Biome)

@@ -10,7 +10,7 @@ import (
 )
 
 // Rollback installs what was installed before: the digest of the last install grant of another
-// version, with the environments, calls, endpoints and secrets that it named and that are there still.
+// version, with its configuration and with the environments, calls, endpoints and secrets that it named and that are there still.
 // It is a new install grant, in place of the newest that stands, whose revision goes into e; those
 // beside it stay. So rolling back twice is back where it began. CONFLICT when nothing was installed before.
 func (s *Service) Rollback(ctx context.Context, p session.Principal, org, biome string, e Expect) (grant.Install, error) {
@@ -77,7 +77,7 @@ func (st *state) still(o *orgState, was grant.Install) grant.Install {
 func requestOf(i *grant.Install) InstallRequest {
 	return InstallRequest{
 		Org: i.Org, Biome: i.Biome, Digest: i.Digest, Environments: i.Environments, Calls: i.Calls, Endpoints: i.Endpoints,
-		Secrets: i.Secrets, Obligations: i.Obligations,
+		Secrets: i.Secrets, Config: i.Config, Obligations: i.Obligations,
 	}
 }
 

@@ -83,6 +83,7 @@ func (o *orgState) biome(b *biomeState) *gate.Biome {
 		a := o.admission(b.uploads[i.Digest])
 		a.Install, a.Environments, a.Kept = i.ID, i.Environments, o.kept(i.Calls, i.Endpoints, i.Secrets)
 		a.Asks, _ = grant.CompileObligations(i.Obligations) // checked when it was applied
+		a.Config = i.Config
 		if i.Digest == b.record.Digest {
 			a.Environments = slices.Concat(i.Environments, fresh)
 			gb.Newest = a

@@ -187,6 +187,7 @@ type InstallRequest struct {
 	Calls        []abi.CapabilityRef  `json:"calls,omitempty"`
 	Endpoints    []string             `json:"endpoints,omitempty"`
 	Secrets      []string             `json:"secrets,omitempty"`
+	Config       grant.Config         `json:"config,omitempty"`
 	Obligations  []grant.Obligation   `json:"obligations,omitempty"`
 	// Alongside leaves install grants of other digests standing.
 	Alongside bool `json:"alongside,omitempty"`

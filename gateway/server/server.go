@@ -13,7 +13,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -34,6 +33,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/guard"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/keyspace"
+	"github.com/ecotone-dev/ecotone/gateway/listen"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/ops"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
@@ -58,9 +58,12 @@ type Options struct {
 	Listen         string
 	AdminListen    string
 	OpsListen      string
-	HostNames      []string // other names the listeners answer to
-	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
-	KeyFile        string   // master key; "" is DIR/keys/master
+	TLSCert        string            // PEM file; with it every listener speaks TLS
+	TLSKey         string            // PEM file
+	TLSOldest      listen.MinVersion // the zero value is 1.3
+	HostNames      []string          // other names the listeners answer to
+	EgressLoopback bool              // the server's key to loopback endpoints (PF-A25)
+	KeyFile        string            // master key; "" is DIR/keys/master
 	Limits         abi.Limits
 	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
 	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]
@@ -101,7 +104,8 @@ type Server struct {
 	host     *host.Host
 	pipeline *invoke.Pipeline
 	refusals *refusal.Recorder
-	listen   [3]net.Listener // data, admin, ops
+	doors    [numDoors]*listen.Listener
+	certs    *listen.Certificates // nil without TLS
 	data     *data.Server
 	admin    *http.Server
 	ops      *http.Server
@@ -214,27 +218,54 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 
 func (s *Server) closing(f func() error) { s.closers = append(s.closers, f) }
 
+// The doors, in the order in which they are opened.
+const (
+	doorData = iota
+	doorAdmin
+	doorOps
+	numDoors
+)
+
+// certificatesEvery is how often the certificate's files are looked at.
+const certificatesEvery = 10 * time.Second
+
 // bind takes the addresses first: a second server must fail before it touches the data.
 func (s *Server) bind() error {
-	for i, address := range []string{s.o.Listen, s.o.AdminListen, s.o.OpsListen} {
-		ln, err := net.Listen("tcp", address)
+	o := listen.Options{OnlyLoopback: s.o.Dev}
+	if s.o.TLSCert != "" || s.o.TLSKey != "" {
+		certs, err := listen.Load(s.o.TLSCert, s.o.TLSKey, s.o.TLSOldest)
 		if err != nil {
-			return abi.Errorf(abi.CodeNotReady, "cannot listen on %s: %w", address, err).WithHint("another process may have the port")
+			return err
 		}
-		s.listen[i] = ln
-		s.closing(func() error {
-			if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-				return err
-			}
-			return nil
-		})
-		a, err := netip.ParseAddrPort(ln.Addr().String())
-		if err != nil || !a.Addr().IsLoopback() {
-			return abi.Errorf(abi.CodeNotReady, "%s is not a loopback address, and there is no TLS", address).
-				WithHint("listen on 127.0.0.1 or [::1] and put a TLS terminator in front")
+		s.certs, o.Certificates = certs, certs
+		watched, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			certs.Watch(watched, certificatesEvery, s.o.Log)
+		}()
+		s.closing(func() error { stop(); <-ended; return nil })
+	}
+	for i, door := range [numDoors]struct{ name, address string }{
+		doorData: {"data", s.o.Listen}, doorAdmin: {"admin", s.o.AdminListen}, doorOps: {"ops", s.o.OpsListen},
+	} {
+		ln, err := listen.Open(door.name, door.address, o)
+		if err != nil {
+			return err
 		}
+		s.doors[i] = ln
+		s.closing(ln.Close)
 	}
 	return nil
+}
+
+// Reload reads again what may change while the server runs: the certificate. What is not good stays as it was.
+func (s *Server) Reload() error {
+	if s.certs == nil {
+		return nil
+	}
+	_, err := s.certs.Reload()
+	return err
 }
 
 func (s *Server) openAudit(ctx context.Context) error {
@@ -359,8 +390,8 @@ func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Ser
 
 func (s *Server) addresses() []netip.AddrPort {
 	var out []netip.AddrPort
-	for _, ln := range s.listen {
-		if a, err := netip.ParseAddrPort(ln.Addr().String()); err == nil {
+	for _, ln := range s.doors {
+		if a, ok := ln.AddrPort(); ok {
 			out = append(out, a)
 		}
 	}
@@ -368,20 +399,20 @@ func (s *Server) addresses() []netip.AddrPort {
 }
 
 func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catalogue.Catalogue) error {
-	guardOf := func(i int) *guard.Guard { return guard.New(s.listen[i].Addr(), s.o.HostNames, network.Nonce()) }
+	guardOf := func(i int) *guard.Guard { return guard.New(s.doors[i].Addr(), s.o.HostNames, network.Nonce()) }
 	s.data = data.New(data.Options{
-		Pipeline: s.pipeline, Guard: guardOf(0), NonceHeader: network.NonceHeader,
+		Pipeline: s.pipeline, Guard: guardOf(doorData), NonceHeader: network.NonceHeader,
 		MaxBody: s.largestInput, MaxConns: maxConnections,
 	})
 	control, err := admin.New(admin.Options{
 		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
-		Pipeline: s.pipeline, Guard: guardOf(1), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
+		Pipeline: s.pipeline, Guard: guardOf(doorAdmin), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
 	})
 	if err != nil {
 		return err
 	}
 	s.admin = admin.HTTPServer(control, s.o.Log)
-	s.ops = admin.HTTPServer(ops.Handler(guardOf(2), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
+	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
 	return nil
 }
 
@@ -397,7 +428,7 @@ func (s *Server) largestInput() int64 {
 
 // Addresses returns where the data plane, the control plane and the ops listener are.
 func (s *Server) Addresses() (invoke, admin, ops string) {
-	return s.listen[0].Addr().String(), s.listen[1].Addr().String(), s.listen[2].Addr().String()
+	return s.doors[doorData].Addr().String(), s.doors[doorAdmin].Addr().String(), s.doors[doorOps].Addr().String()
 }
 
 // Started counts the invocations for which guest code was entered.
@@ -415,13 +446,12 @@ type ready struct {
 // Run serves until ctx ends, prints the ready line to out when it does, and closes everything.
 func (s *Server) Run(ctx context.Context, out io.Writer) error {
 	s.closing(s.pipeline.Watch())
-	failed := make(chan error, 3)
-	go func() { failed <- s.data.Serve(s.listen[0]) }()
-	go func() { failed <- ignoreClosed(s.admin.Serve(s.listen[1])) }()
-	go func() { failed <- ignoreClosed(s.ops.Serve(s.listen[2])) }()
+	failed := make(chan error, numDoors)
+	go func() { failed <- s.data.Serve(s.doors[doorData]) }()
+	go func() { failed <- ignoreClosed(s.admin.Serve(s.doors[doorAdmin])) }()
+	go func() { failed <- ignoreClosed(s.ops.Serve(s.doors[doorOps])) }()
 	line := ready{Event: "ready", Dev: s.o.Dev}
-	line.Invoke, line.Admin, line.Ops = s.Addresses()
-	line.Invoke, line.Admin, line.Ops = "http://"+line.Invoke, "http://"+line.Admin, "http://"+line.Ops
+	line.Invoke, line.Admin, line.Ops = s.doors[doorData].URL(), s.doors[doorAdmin].URL(), s.doors[doorOps].URL()
 	if err := json.NewEncoder(out).Encode(line); err != nil {
 		return errors.Join(err, s.stop())
 	}

@@ -271,14 +271,14 @@ var starting = []struct {
 	}},
 	{"data above what an endpoint takes", []string{"use-less-sensitive-data", "open-session"}, func(w *faults) *follower {
 		w.provide("flowing", []string{"project"}, abi.ReachIntegration, do("http_fetch", `{"method":"POST","url":"`+w.origin+`/a"}`, "x"))
-		w.Install("flowing", []string{"project"}, map[string]any{"endpoints": []string{"origin"}}).Want(200)
+		endpoint(w.Gateway, "origin-of-flowing", w.origin, map[string]any{"clearance": "internal"})
+		w.Install("flowing", []string{"project"}, map[string]any{"endpoints": []string{"origin-of-flowing"}}).Want(200)
 		w.grant("flowing", "project")
 		f := w.follower("flowing")
-		f.s.Invoke(f.ref, f.input, "Ecotone-Classification", "confidential").Want(200) // the session's mark
-		f.declared = "secret"
+		f.declared = "secret" // which, once it is answered, is the session's mark
 		return f
 	}},
-	{"data above a key that would be made", []string{"use-less-sensitive-data"}, func(w *faults) *follower {
+	{"data above a key that would be made", []string{"use-less-sensitive-data", "open-session"}, func(w *faults) *follower {
 		w.provide("storing", []string{"project"}, abi.ReachOwner, do("kv_put", "k", "1"))
 		w.grant("storing", "project")
 		f := w.follower("storing")

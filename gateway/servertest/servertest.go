@@ -76,6 +76,7 @@ type Gateway struct {
 	Server    *server.Server
 	Catalogue *catalogue.Switch // stop or slow it here
 	Log       *bytes.Buffer     // read it after Stop
+	Client    *http.Client      // what Do sends with; another one trusts a test's authority
 
 	cancel context.CancelFunc
 	done   chan error
@@ -86,7 +87,7 @@ type Gateway struct {
 // the test ends.
 func Start(t testing.TB, options ...func(*server.Options)) *Gateway {
 	t.Helper()
-	g := &Gateway{T: t, Log: &bytes.Buffer{}, done: make(chan error, 1), seen: watch(t)}
+	g := &Gateway{T: t, Log: &bytes.Buffer{}, Client: client, done: make(chan error, 1), seen: watch(t)}
 	o := defaults(t, append([]func(*server.Options){func(o *server.Options) {
 		o.Log = slog.New(slog.NewJSONHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		o.Catalogue = func(c catalogue.Catalogue) catalogue.Catalogue {
@@ -103,7 +104,11 @@ func Start(t testing.TB, options ...func(*server.Options)) *Gateway {
 	}
 	g.Server, g.cancel = s, cancel
 	data, control, ops := s.Addresses()
-	g.Invoke, g.Admin, g.Ops = "http://"+data, "http://"+control, "http://"+ops
+	scheme := "http://"
+	if o.TLSCert != "" {
+		scheme = "https://"
+	}
+	g.Invoke, g.Admin, g.Ops = scheme+data, scheme+control, scheme+ops
 	ready := make(chan struct{})
 	go func() { g.done <- s.Run(ctx, readyWriter(ready)) }()
 	<-ready
@@ -256,7 +261,7 @@ func (g *Gateway) Do(method, url, token string, body any, header ...string) Resp
 		}
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := client.Do(req)
+	res, err := g.Client.Do(req)
 	if err != nil {
 		g.T.Fatal(err)
 	}
@@ -267,6 +272,7 @@ func (g *Gateway) Do(method, url, token string, body any, header ...string) Resp
 	}
 	r := Response{g.T, res.StatusCode, res.Header, out}
 	r.checkProblem(method + " " + url)
+	g.checkContract(req, raw, r)
 	g.seen.read(req.URL.Path, r)
 	return r
 }

@@ -102,8 +102,10 @@ func (p *pair) fresh(root *servertest.Gateway) *servertest.Gateway {
 	p.made++
 	org := fmt.Sprintf("org-%05d", p.made) // of one length
 	root.Control("POST", "/v1/orgs", map[string]string{"id": org}).Want(201)
+	var made struct{ Token string }
+	root.Control("POST", "/v1/tokens?org="+org, map[string]string{"principal": "admin", "role": "org-admin", "clearance": "regulated"}).Want(201).JSON(&made)
 	g := *root
-	g.Operator = issue(root, org, "admin", "org-admin")
+	g.Operator = made.Token
 	p.roots[&g] = root
 	p.seed(&g)
 	return &g

@@ -53,7 +53,7 @@ func lowSteps(origin string) [][]step {
 			[]step{do("file_copy", path, "copy")},
 			[]step{do("file_move", path, "moved")},
 			[]step{do("file_move", "moved", path)},
-			[]step{do("file_remove", path)},
+			[]step{do("file_remove", path), do("file_mkdir", path), do("file_remove", path)},
 		)
 	}
 	return out
@@ -69,6 +69,7 @@ func makeHighSteps(origin string) [][]step {
 		{do("kv_delete", "plan")},
 		{do("file_create", "attack", "1")},
 		{do("file_remove", "note")},
+		{do("file_mkdir", "attack")},
 		{do("http_fetch", `{"method":"GET","url":"`+origin+`/high"}`, ""), do("kv_put", "high", `"1"`)},
 		{do("http_fetch", `{"method":"POST","url":"`+origin+`/low"}`, "attack")},
 		{do("capability_invoke", "low:note.make@1", "{}")},

@@ -59,7 +59,7 @@ func Pair(target string) []string {
 // touch adds the target of one host call.
 func (n *names) touch(function, target string) {
 	switch function {
-	case "kv_get", "kv_put", "kv_delete", "file_stat", "file_read", "file_create", "file_write", "file_replace", "file_edit", "file_remove":
+	case "kv_get", "kv_put", "kv_delete", "file_stat", "file_read", "file_create", "file_write", "file_replace", "file_edit", "file_remove", "file_mkdir":
 		n.name(target)
 	case "file_copy", "file_move":
 		for _, name := range Pair(target) {
@@ -78,10 +78,8 @@ func (n *names) touch(function, target string) {
 		} else {
 			n.all = true // everything, or a prefix that ends a component
 		}
-	case "file_glob":
+	case "file_glob", "file_grep":
 		n.widely(target)
-	case "file_grep":
-		n.all = true // the receipt has what was looked for, not where
 	}
 }
 

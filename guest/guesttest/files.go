@@ -331,6 +331,21 @@ func (b boundary) FileRemove(p string) int64 {
 	return 0
 }
 
+func (b boundary) FileMkdir(p string) int64 {
+	p, done, refused := b.file("file_mkdir", p)
+	defer done()
+	if refused != 0 {
+		return refused
+	}
+	if e := b.h.free(p, 0); e != 0 {
+		return fail(e)
+	}
+	for dir := p; b.h.files[dir] == nil; dir = path.Dir(dir) {
+		b.h.files[dir] = &node{dir: true}
+	}
+	return 0
+}
+
 // matching lists the files a glob names, in order.
 func (h *Host) matching(glob string) ([]string, guest.Errno) {
 	re, e := compileGlob(glob)

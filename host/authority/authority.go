@@ -44,6 +44,7 @@ type Spec struct {
 	Egress    []*egress.List     // obligations of the grants used: a URL that one of them does not admit is refused
 	Secrets   []string
 	Calls     []abi.CapabilityRef
+	Config    map[string]string   // what the install grant tells the biome; only faces that have configuration show it
 	Chain     []abi.CapabilityRef // ancestors, outermost first, without Capability itself
 
 	Limits     abi.Limits

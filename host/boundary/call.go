@@ -269,6 +269,7 @@ func (c *call) close(ctx context.Context, result *Result, refusal *abi.Error) {
 // end writes the receipt line and gives the guest its answer.
 func (c *call) end(result Result, refusal *abi.Error) int64 {
 	inv := c.inv
+	inv.refused = refusal
 	c.line.Code = codeOf(&result, refusal)
 	c.line.Withheld = inv.withheld - c.before
 	if c.line.Withheld > 0 && refusal != nil && refusal.Code.Errno() == abi.ENOENT {
@@ -292,6 +293,10 @@ func (c *call) end(result Result, refusal *abi.Error) int64 {
 	}
 	return int64(len(result.Body))
 }
+
+// Refused is why the last host call was refused, in words that the guest's caller may hear; nil when it
+// was not. It is for who cannot give the guest an errno.
+func (inv *Invocation) Refused() *abi.Error { return inv.refused }
 
 func codeOf(r *Result, refusal *abi.Error) abi.Code {
 	if refusal != nil {

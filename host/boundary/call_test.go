@@ -188,7 +188,7 @@ func TestArgumentBounds(t *testing.T) {
 		"file_stat": {abi.EINVAL}, "file_read": {abi.EINVAL}, "file_list": {abi.EINVAL, abi.EINVAL},
 		"file_create": {abi.EINVAL, abi.ETOOBIG}, "file_write": {abi.EINVAL, abi.ETOOBIG}, "file_replace": {abi.EINVAL, abi.EVERSION, abi.ETOOBIG},
 		"file_edit": {abi.EINVAL, abi.ETOOBIG, abi.ETOOBIG}, "file_copy": {abi.EINVAL, abi.EINVAL}, "file_move": {abi.EINVAL, abi.EINVAL},
-		"file_remove": {abi.EINVAL}, "file_grep": {abi.EINVAL, abi.EINVAL}, "file_glob": {abi.EINVAL},
+		"file_remove": {abi.EINVAL}, "file_mkdir": {abi.EINVAL}, "file_grep": {abi.EINVAL, abi.EINVAL}, "file_glob": {abi.EINVAL},
 		"capability_invoke": {abi.EINVAL, abi.ETOOBIG}, "http_fetch": {abi.ETOOBIG, abi.ETOOBIG},
 		"secret_hmac": {abi.ESECRET, abi.ETOOBIG}, "audit_query": {abi.EINVAL},
 	}

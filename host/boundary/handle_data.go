@@ -86,6 +86,9 @@ var (
 	fileRemove = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
 		return s.Remove(ctx, sc, c.text(0))
 	})
+	fileMkdir = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
+		return s.Mkdir(ctx, sc, c.text(0))
+	})
 	fileGrep = files(func(ctx context.Context, s Files, sc Scope, c *call) (Result, error) {
 		return s.Grep(ctx, sc, c.text(0), c.text(1), listed(c.word(0)))
 	})

@@ -82,6 +82,7 @@ var handlers = map[string]*handler{
 	"file_copy":    {data: []bound{aPath, aPath}, check: targetPair, act: fileCopy, fills: true},
 	"file_move":    {data: []bound{aPath, aPath}, check: targetPair, act: fileMove, fills: true},
 	"file_remove":  {data: []bound{aPath}, check: target, act: fileRemove, fills: true},
+	"file_mkdir":   {data: []bound{aPath}, check: target, act: fileMkdir, fills: true},
 	"file_grep":    {data: []bound{upTo(abi.CodePatternInvalid, maxPattern).asText(), aGlob}, check: target, act: fileGrep, fills: true},
 	"file_glob":    {data: []bound{aGlob}, check: target, act: fileGlob, fills: true},
 

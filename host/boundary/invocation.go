@@ -92,6 +92,7 @@ type Invocation struct {
 	served   bool        // somebody outside was given the invocation, or its context
 	call     call
 	wasi     wasiCall
+	refused  *abi.Error // see Refused
 	copies   copies
 	piece    *[512]byte // of random bytes, on their way; nil until there are any
 	lines    []Line

@@ -148,6 +148,10 @@ func (f files) Move(ctx context.Context, s boundary.Scope, from, to string) (bou
 	return f.act(ctx, s, "move "+from+" "+to)
 }
 
+func (f files) Mkdir(ctx context.Context, s boundary.Scope, p string) (boundary.Result, error) {
+	return f.act(ctx, s, "mkdir "+p)
+}
+
 func (f files) Remove(ctx context.Context, s boundary.Scope, p string) (boundary.Result, error) {
 	return f.act(ctx, s, "remove "+p)
 }

@@ -56,6 +56,7 @@ type Files interface {
 	Copy(ctx context.Context, s Scope, from, to string) (Result, error)
 	Move(ctx context.Context, s Scope, from, to string) (Result, error)
 	Remove(ctx context.Context, s Scope, path string) (Result, error)
+	Mkdir(ctx context.Context, s Scope, path string) (Result, error)
 	Grep(ctx context.Context, s Scope, pattern, glob string, limit int) (Result, error)
 	Glob(ctx context.Context, s Scope, glob string, limit int) (Result, error)
 }

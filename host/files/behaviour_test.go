@@ -66,7 +66,10 @@ func TestEveryFunctionOnce(t *testing.T) {
 		t.Errorf("glob: %s", a.Body)
 	}
 	g.ok(g.remove("moved.txt"))
-	want := []string{"copies", "copies/deep", "copies/deep/c.txt", "docs", "docs/a.txt"}
+	if a := g.ok(g.mkdir("./new/x/../inner")); a.Target != "new/inner" {
+		t.Errorf("mkdir: %+v", a)
+	}
+	want := []string{"copies", "copies/deep", "copies/deep/c.txt", "docs", "docs/a.txt", "new", "new/inner"}
 	if diff := cmp.Diff(want, b.tree()); diff != "" {
 		t.Errorf("on the disk:\n%s", diff)
 	}
@@ -479,5 +482,36 @@ func TestEnsure(t *testing.T) {
 		if ok, err := b.svc.Exists(t.Context(), id); ok || err != nil {
 			t.Errorf("%s exists: %v, %v", id, ok, err)
 		}
+	}
+}
+
+// A directory is made where nothing is, under the flow rules of every name that is made.
+func TestMkdir(t *testing.T) {
+	b := newBench(t)
+	g := b.guest()
+	g.ok(g.create("f", "x"))
+	g.ok(g.mkdir("d/e"))
+	for _, taken := range []string{".", "d", "d/e", "f"} {
+		g.refused(g.mkdir(taken), abi.CodeFileExists)
+	}
+	g.refused(g.mkdir("f/below"), abi.CodeNotRegular)
+	g.refused(g.mkdir("../out"), abi.CodePathInvalid)
+	if a := g.ok(g.stat("d/e")); a.Body != `{"kind":"directory","size":0,"classification":"public"}` {
+		t.Errorf("stat: %s", a.Body)
+	}
+	// S5: a name is a write to the directory that has it, and what is made has the label of its maker.
+	high := b.guest(start(abi.Secret))
+	high.refused(high.mkdir("told"), abi.CodeClassificationFlow)
+	high.refused(high.mkdir("new/told"), abi.CodeClassificationFlow)
+	// The grant names directories as it names files.
+	named := b.guest(globs("d/**"))
+	named.ok(named.mkdir("d/mine"))
+	named.refused(named.mkdir("other"), abi.CodeResourceNotInGlob)
+	g.ok(g.remove("d/mine"))
+	b.restart()
+	g = b.guest()
+	g.ok(g.create("d/e/f", "below")) // after a restart they are what they were
+	if diff := cmp.Diff([]string{"d", "d/e", "d/e/f", "f"}, b.tree()); diff != "" {
+		t.Errorf("on the disk:\n%s", diff)
 	}
 }

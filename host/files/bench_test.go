@@ -295,6 +295,11 @@ func (g *guest) remove(p string) answer {
 	return g.answer("remove", r, err)
 }
 
+func (g *guest) mkdir(p string) answer {
+	r, err := g.b.svc.Mkdir(g.ctx, g.scope(), p)
+	return g.answer("mkdir", r, err)
+}
+
 func (g *guest) grep(pattern, glob string) answer {
 	r, err := g.b.svc.Grep(g.ctx, g.scope(), pattern, glob, 0)
 	return g.answer("grep", r, err)
@@ -337,7 +342,7 @@ func (g *guest) refused(a answer, code abi.Code) answer {
 func (g *guest) calls(p, other string) []answer {
 	return []answer{
 		g.stat(p), g.read(p), g.list(p), g.create(p, "x"), g.write(p, "x"), g.replace(p, "v", "x"),
-		g.edit(p, "a", "b", false), g.copy(p, other), g.move(p, other), g.copy(other, p), g.move(other, p), g.remove(p),
+		g.edit(p, "a", "b", false), g.copy(p, other), g.move(p, other), g.copy(other, p), g.move(other, p), g.mkdir(p), g.remove(p),
 	}
 }
 

@@ -71,6 +71,7 @@ func TestWorkspaceEntries(t *testing.T) {
 	g.refused(g.create("z", ""), abi.CodeWorkspaceFull)
 	g.ok(g.move("y", "z"))
 	g.refused(g.move("z", "x/z"), abi.CodeWorkspaceFull)
+	g.refused(g.mkdir("x"), abi.CodeWorkspaceFull)
 	g.ok(g.remove("d/e/f"))
 	g.ok(g.remove("d/e"))
 	g.ok(g.move("z", "x/z"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/boundary"
@@ -151,6 +152,29 @@ func (c *call) still(sp *spot) bool {
 	is, err1 := c.w.root.Lstat(sp.at)
 	was, err2 := sp.dir.Stat(".")
 	return err1 == nil && err2 == nil && os.SameFile(is, was)
+}
+
+// Mkdir makes a directory that must not be there, and the directories above it, each with the
+// invocation's label.
+func (s *Service) Mkdir(ctx context.Context, sc boundary.Scope, name string) (boundary.Result, error) {
+	return s.change(ctx, sc, name, 0, func(c *call, p string, _ *boundary.Result) error {
+		sp, err := c.find(p)
+		if err != nil {
+			return err
+		}
+		if err := c.vacant(sp); err != nil {
+			return err
+		}
+		if err := c.room(sp, 0); err != nil {
+			return err
+		}
+		if err := c.alive(); err != nil {
+			return err
+		}
+		sp.missing = append(slices.Clone(sp.missing), sp.name)
+		_, err = c.makeParents(sp)
+		return err
+	})
 }
 
 // Remove removes a file or an empty directory, never more, and needs no read (M12).

@@ -56,24 +56,69 @@ func closeInherited(r *Report, p *Policy) error {
 // Inherited returns the descriptors beyond 0, 1 and 2 that came through exec. One that survived exec
 // cannot carry close-on-exec, and everything Go opens does: the flag tells the runtime's own
 // descriptors (its poller, the processor quota it watches), which must live, from inherited ones.
-// It works under a jail too, by asking for each number.
+// It works under a jail too, where /proc cannot be read.
 func Inherited() ([]int, error) {
-	var fds []int
-	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
-		for _, e := range entries {
-			if fd, err := strconv.Atoi(e.Name()); err == nil {
-				fds = append(fds, fd)
-			}
-		}
-	} else {
-		for fd := range 1 << 16 {
-			fds = append(fds, fd)
+	open, err := listed()
+	if err != nil {
+		if open, err = polled(); err != nil {
+			return nil, fmt.Errorf("jail: which descriptors are open: %w", err)
 		}
 	}
-	return slices.DeleteFunc(fds, func(fd int) bool {
+	return slices.DeleteFunc(open, func(fd int) bool {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		return fd <= 2 || err != nil || flags&unix.FD_CLOEXEC != 0
 	}), nil
+}
+
+// listed are the open descriptors as /proc lists them.
+func listed() (open []int, err error) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil {
+			open = append(open, fd)
+		}
+	}
+	return open, err
+}
+
+// descriptors is how many numbers polled asks for. The kernel gives the lowest that is free, so what
+// was inherited has a small one.
+const descriptors = 1 << 16
+
+// polled are the open descriptors as poll tells them from numbers that nothing is open under: a
+// thousand in a system call, where asking for each takes longer than compiling a small module.
+func polled() (open []int, err error) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return nil, err
+	}
+	// poll takes no more entries at once than may be open, whatever their numbers.
+	asked := make([]unix.PollFd, max(1, min(limit.Cur, 1<<10)))
+	for from := 0; from < descriptors; from += len(asked) {
+		for n := range asked {
+			asked[n] = unix.PollFd{Fd: int32(from + n)}
+		}
+		if err := ask(asked); err != nil {
+			return nil, err
+		}
+		for _, a := range asked {
+			if a.Revents&unix.POLLNVAL == 0 {
+				open = append(open, int(a.Fd))
+			}
+		}
+	}
+	return open, nil
+}
+
+// ask polls without waiting.
+func ask(fds []unix.PollFd) error {
+	for {
+		// Not poll: the filter has only the newer call, which every architecture has.
+		_, err := unix.Ppoll(fds, &unix.Timespec{}, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // signalOnParentDeath repeats what [Configure] asked for: the setting belongs to a thread, and is

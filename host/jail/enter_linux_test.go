@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -323,6 +324,53 @@ func everyThreadConfined(t *testing.T, pid int) {
 				t.Errorf("%s lacks %q", path, want)
 			}
 		}
+	}
+}
+
+// What poll finds open is what /proc lists, with numbers far apart and on both sides of a batch.
+func TestPolled(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	opened := []int{int(null.Fd())}
+	for _, least := range []int{63, 64, 1 << 10, 1<<10 + 1, 1<<14 - 1, descriptors - 2} {
+		if uint64(least+8) >= limit.Cur {
+			continue
+		}
+		fd, err := unix.FcntlInt(null.Fd(), unix.F_DUPFD_CLOEXEC, least)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		opened = append(opened, fd)
+	}
+	found, err := polled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range opened {
+		if !slices.Contains(found, fd) {
+			t.Errorf("%d is open and was not found", fd)
+		}
+	}
+	for _, fd := range found {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil && !errors.Is(err, unix.EBADF) {
+			t.Errorf("%d: %v", fd, err)
+		}
+	}
+	list, err := listed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One more is in the list, of reading it, and is closed by now.
+	if more := slices.DeleteFunc(list, func(fd int) bool { return slices.Contains(found, fd) }); len(more) > 1 {
+		t.Errorf("/proc lists %v too", more)
 	}
 }
 

@@ -11,15 +11,17 @@ import (
 
 // Gone reports whether the other end has closed the connection or broken it, and sent nothing that is
 // still to be read before it did: bytes that wait, such as a further request, are a sign of
-// life. It says no where it cannot tell: of a connection that is closed on this side, and of
-// one that is not the system's. Safe for concurrent use.
+// life. With TLS the end counts whatever is in front of it, because a goodbye is. It says no where
+// it cannot tell: of a connection that is closed on this side, and of one that is not the system's. Safe for
+// concurrent use.
 func Gone(c net.Conn) bool {
+	look := closed
 	for {
 		over, ok := c.(interface{ NetConn() net.Conn }) // TLS
 		if !ok {
 			break
 		}
-		c = over.NetConn()
+		c, look = over.NetConn(), ended
 	}
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -30,7 +32,7 @@ func Gone(c net.Conn) bool {
 		return false
 	}
 	gone := false
-	if err := raw.Control(func(fd uintptr) { gone = closed(int(fd)) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { gone = look(int(fd)) }); err != nil {
 		return false
 	}
 	return gone

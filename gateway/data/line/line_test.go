@@ -5,6 +5,7 @@ package line
 import (
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -110,3 +111,20 @@ func TestGoneOfOthers(t *testing.T) {
 type wrapped struct{ net.Conn }
 
 func (w wrapped) NetConn() net.Conn { return w.Conn }
+
+// With TLS a goodbye is on the connection in front of its end.
+func TestGoneOverTLS(t *testing.T) {
+	here, there := pair(t)
+	over := wrapped{here}
+	if Gone(over) {
+		t.Fatal("gone while it is there")
+	}
+	if _, err := io.WriteString(there, "a record that nobody reads"); err != nil {
+		t.Fatal(err)
+	}
+	if Gone(over) {
+		t.Fatal("gone although it may send more")
+	}
+	there.Close()
+	becomes(t, over, runtime.GOOS == "linux")
+}

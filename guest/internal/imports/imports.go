@@ -32,6 +32,7 @@ type Host interface {
 	FileCopy(from, to string) int64
 	FileMove(from, to string) int64
 	FileRemove(path string) int64
+	FileMkdir(path string) int64
 	FileGrep(pattern, glob string, limit int) int64
 	FileGlob(glob string, limit int) int64
 	CapabilityInvoke(ref string, input []byte) int64

@@ -59,6 +59,7 @@ func FileEdit(path, old, new string, all bool) int64  { return host().FileEdit(p
 func FileCopy(from, to string) int64                  { return host().FileCopy(from, to) }
 func FileMove(from, to string) int64                  { return host().FileMove(from, to) }
 func FileRemove(path string) int64                    { return host().FileRemove(path) }
+func FileMkdir(path string) int64                     { return host().FileMkdir(path) }
 func FileGrep(pattern, glob string, limit int) int64  { return host().FileGrep(pattern, glob, limit) }
 func FileGlob(glob string, limit int) int64           { return host().FileGlob(glob, limit) }
 func CapabilityInvoke(ref string, input []byte) int64 { return host().CapabilityInvoke(ref, input) }

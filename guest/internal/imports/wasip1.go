@@ -131,6 +131,11 @@ func hostFileRemove(path string) int64
 
 func FileRemove(path string) int64 { return hostFileRemove(path) }
 
+//go:wasmimport ecotone_v1 file_mkdir
+func hostFileMkdir(path string) int64
+
+func FileMkdir(path string) int64 { return hostFileMkdir(path) }
+
 //go:wasmimport ecotone_v1 file_grep
 func hostFileGrep(pattern string, glob string, limit uint32) int64
 

@@ -66,6 +66,9 @@ func fileMove(from, to string) int64
 //go:wasmimport ecotone_v1 file_remove
 func fileRemove(path string) int64
 
+//go:wasmimport ecotone_v1 file_mkdir
+func fileMkdir(path string) int64
+
 //go:wasmimport ecotone_v1 file_grep
 func fileGrep(pattern, glob string, limit uint32) int64
 

@@ -120,6 +120,8 @@ func host(req in) map[string]answer {
 	full("file_glob", fileGlob("**", 10))
 	note("file_remove", fileRemove(req.Path+".moved"))
 	fileRemove(req.Path)
+	note("file_mkdir", fileMkdir(req.Path))
+	fileRemove(req.Path)
 	full("capability_invoke", capabilityInvoke(req.Ref, "{}"))
 	full("http_fetch", httpFetch(string(document), ""))
 	full("secret_hmac", secretHMAC(req.Secret, "message"))
