@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 var update = flag.Bool("update", false, "rewrite the committed document")
@@ -44,5 +46,16 @@ func TestCommittedDocument(t *testing.T) {
 	}
 	if committed, err := os.ReadFile(path); err != nil || !bytes.Equal(committed, served) {
 		t.Errorf("%s is not what is served (%v): make generate", path, err)
+	}
+}
+
+// Somebody else's reader of OpenAPI takes the document.
+func TestDocumentIsOpenAPI(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(Contract().Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
