@@ -24,6 +24,7 @@ type CLI struct {
 	Serve   ServeCmd   `cmd:"" help:"Run the gateway."`
 	Invoke  InvokeCmd  `cmd:"" help:"Invoke a capability with a session's token."`
 	Explain ExplainCmd `cmd:"" help:"Show every check of an invocation without running it."`
+	MCP     MCPCmd     `cmd:"" name:"mcp" help:"Speak the Model Context Protocol on standard input and output, as a client of the server."`
 
 	Invocation InvocationCmd `cmd:"" help:"Show and cancel a session's own invocations."`
 

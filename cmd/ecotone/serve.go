@@ -19,6 +19,7 @@ type ServeCmd struct {
 	Listen          string        `help:"Address of the data plane." default:"127.0.0.1:8180" env:"ECOTONE_LISTEN"`
 	AdminListen     string        `help:"Address of the control plane." default:"127.0.0.1:8181" env:"ECOTONE_ADMIN_LISTEN"`
 	OpsListen       string        `help:"Address of /livez, /readyz and /metrics." default:"127.0.0.1:8182" env:"ECOTONE_OPS_LISTEN"`
+	MCPListen       string        `name:"mcp-listen" help:"Address of the Model Context Protocol, for agents. Without it there is none, but under --dev at /mcp of the control plane." placeholder:"ADDRESS" env:"ECOTONE_MCP_LISTEN"`
 	HostName        []string      `help:"Another name the listeners answer to; may be repeated."`
 	EgressLoopback  bool          `help:"Let endpoints that say so reach loopback addresses."`
 	KeyFile         string        `help:"File of the master key, 32 bytes; by default DIR/keys/master." type:"path"`
@@ -48,7 +49,7 @@ func (c *ServeCmd) Run(e *Env) error {
 		}
 	}
 	s, err := server.Open(e.ctx, server.Options{
-		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, HostNames: c.HostName,
+		Dir: c.Data, Dev: c.Dev, Listen: c.Listen, AdminListen: c.AdminListen, OpsListen: c.OpsListen, MCPListen: c.MCPListen, HostNames: c.HostName,
 		EgressLoopback: c.EgressLoopback, KeyFile: c.KeyFile, PolicyMark: c.PolicyMark, AcceptPolicy: c.AcceptPolicy, Limits: abi.DefaultLimits(), Durability: durability, MemoryBudget: int64(c.MemoryBudget),
 		SubjectRate: rate.Limit(c.SubjectRate), ClientRate: rate.Limit(c.ClientRate), DrainTimeout: c.DrainTimeout, Weights: c.OrgWeight, Log: e.logger(),
 	})

@@ -150,9 +150,20 @@ func (p *Pipeline) Refused(ctx context.Context, r Request, why *abi.Error) probl
 	return problem.From(why, p.recordRefusal(ctx, nil, &r, why))
 }
 
+// RefusedCaller is Refused where the request may carry a session's token: then the refusal is on the record of
+// that session's organisation.
+func (p *Pipeline) RefusedCaller(ctx context.Context, r Request, why *abi.Error) problem.Document {
+	s, _ := p.authenticate(&r)
+	return problem.From(why, p.recordRefusal(ctx, s, &r, why))
+}
+
 func (p *Pipeline) recordRefusal(ctx context.Context, s *session.Session, r *Request, why *abi.Error) string {
+	listener := "invoke"
+	if r.Face == "mcp" {
+		listener = r.Face
+	}
 	ev := audit.Refused{
-		Code: why.Code, Listener: "invoke", Method: r.Method, Route: r.Route, Remote: r.remote(), Detail: why.Message,
+		Code: why.Code, Listener: listener, Method: r.Method, Route: r.Route, Remote: r.remote(), Detail: why.Message,
 	}
 	if why.Code == abi.CodeInternal {
 		p.o.Log.Error("a request failed inside", "route", r.Route, "error", why)

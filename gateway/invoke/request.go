@@ -14,7 +14,7 @@ import (
 // Request is what a caller sent, unparsed. Nothing in it names an environment, a space or a
 // subject: those come from the session (X27).
 type Request struct {
-	Face          string // which door it came through: http …
+	Face          string // which door it came through: http, mcp
 	Authorization string
 	Ref           string
 	Input         []byte // the pipeline's from here on
@@ -82,6 +82,16 @@ func (p *Pipeline) authenticate(r *Request) (*session.Session, *abi.Error) {
 func (p *Pipeline) Recognises(authorization string) bool {
 	_, refused := p.authenticate(&Request{Authorization: authorization})
 	return refused == nil
+}
+
+// Admit reports why a request may not come in, nil when it may, and the id of the session that it speaks
+// for. Whatever it asks for is judged, as everything is, when it is asked.
+func (p *Pipeline) Admit(r Request) (session string, refused *abi.Error) {
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return "", refused
+	}
+	return s.ID, nil
 }
 
 // terms are the parts of a request that a caller may choose.

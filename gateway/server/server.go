@@ -58,6 +58,7 @@ type Options struct {
 	Listen         string
 	AdminListen    string
 	OpsListen      string
+	MCPListen      string            // "": MCP is there only under Dev, on the listener of the control plane
 	TLSCert        string            // PEM file; with it every listener speaks TLS
 	TLSKey         string            // PEM file
 	TLSOldest      listen.MinVersion // the zero value is 1.3
@@ -109,6 +110,7 @@ type Server struct {
 	data     *data.Server
 	admin    *http.Server
 	ops      *http.Server
+	mcp      *http.Server // nil: it has no listener of its own
 	draining atomic.Bool
 }
 
@@ -225,6 +227,7 @@ const (
 	doorData = iota
 	doorAdmin
 	doorOps
+	doorMCP // optional: it may be nil
 	numDoors
 )
 
@@ -250,7 +253,11 @@ func (s *Server) bind() error {
 	}
 	for i, door := range [numDoors]struct{ name, address string }{
 		doorData: {"data", s.o.Listen}, doorAdmin: {"admin", s.o.AdminListen}, doorOps: {"ops", s.o.OpsListen},
+		doorMCP: {"mcp", s.o.MCPListen},
 	} {
+		if i == doorMCP && door.address == "" {
+			continue
+		}
 		ln, err := listen.Open(door.name, door.address, o)
 		if err != nil {
 			return err
@@ -393,6 +400,9 @@ func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Ser
 func (s *Server) addresses() []netip.AddrPort {
 	var out []netip.AddrPort
 	for _, ln := range s.doors {
+		if ln == nil {
+			continue
+		}
 		if a, ok := ln.AddrPort(); ok {
 			out = append(out, a)
 		}
@@ -413,7 +423,11 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	if err != nil {
 		return err
 	}
-	s.admin = admin.HTTPServer(control, s.o.Log)
+	besides, err := s.openMCP(control)
+	if err != nil {
+		return err
+	}
+	s.admin = admin.HTTPServer(besides, s.o.Log)
 	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
 	return nil
 }
@@ -442,6 +456,7 @@ type ready struct {
 	Invoke string `json:"invoke"`
 	Admin  string `json:"admin"`
 	Ops    string `json:"ops"`
+	MCP    string `json:"mcp,omitempty"`
 	Dev    bool   `json:"dev"`
 }
 
@@ -452,7 +467,10 @@ func (s *Server) Run(ctx context.Context, out io.Writer) error {
 	go func() { failed <- s.data.Serve(s.doors[doorData]) }()
 	go func() { failed <- ignoreClosed(s.admin.Serve(s.doors[doorAdmin])) }()
 	go func() { failed <- ignoreClosed(s.ops.Serve(s.doors[doorOps])) }()
-	line := ready{Event: "ready", Dev: s.o.Dev}
+	if s.mcp != nil {
+		go func() { failed <- ignoreClosed(s.mcp.Serve(s.doors[doorMCP])) }()
+	}
+	line := ready{Event: "ready", MCP: s.MCP(), Dev: s.o.Dev}
 	line.Invoke, line.Admin, line.Ops = s.doors[doorData].URL(), s.doors[doorAdmin].URL(), s.doors[doorOps].URL()
 	if err := json.NewEncoder(out).Encode(line); err != nil {
 		return errors.Join(err, s.stop())
@@ -481,7 +499,7 @@ func (s *Server) stop() error {
 	err := s.pipeline.Drain(ctx, drainGrace)
 	closeCtx, cancelClose := context.WithTimeout(context.Background(), drainGrace)
 	defer cancelClose()
-	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx))
+	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx), s.closeMCP(closeCtx))
 	if _, auditErr := s.audit.Append(context.Background(), audit.Event{Body: audit.System{Event: "stopped", Version: version.Version}}); auditErr != nil {
 		err = errors.Join(err, auditErr)
 	}
