@@ -14,6 +14,7 @@ import (
 type prepared struct {
 	module  []byte
 	keeping engine.Keeping
+	face    abi.Face
 }
 
 // prepare makes that copy. It differs in four things. Every table has a maximum, because the engine
@@ -53,7 +54,7 @@ func (h *Host) prepare(module []byte, structure *wasm.Module, manifest *abi.Mani
 	default:
 		k.Seeded = manifest.Freeze == abi.FreezeSeeded
 	}
-	return &prepared{result.Module, k}, nil
+	return &prepared{result.Module, k, manifest.ABI}, nil
 }
 
 // metered are the limits that hold for what [Host.prepare] makes: see [meter.Options].
