@@ -456,7 +456,7 @@ func TestMetricsDoNotTellAbsentFromHidden(t *testing.T) {
 		other := plain
 		differing[name](&other)
 		if got := moved(&other); metricsOf(got) != metricsOf(text) {
-			t.Errorf("the metrics tell %s:\n%s", name, cmp.Diff(metricsOf(text), metricsOf(got)))
+			t.Errorf("the metrics tell %s:\n%s", name, gocmp.Diff(metricsOf(text), metricsOf(got)))
 		}
 	}
 }
