@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/lifetime/... ./host/network/... ./host/share/... ./host/vault/...
 
-.PHONY: help build biomes demo demo-policy run test race codes check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
+.PHONY: help build biomes demo demo-policy run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -43,6 +43,14 @@ ifeq ($(HAVE_CC),yes)
 else
 	@echo "SKIPPED: the race detector needs a C compiler, and there is none on this machine"
 endif
+
+# .ci/clients is a Go module of its own, so that generators of clients are none of the product's dependencies.
+clients: ## make a Go and a TypeScript client from the API documents and do the main job with them
+	cd .ci/clients && $(GO) test -count=1 -timeout 20m .
+
+lint-api: ## lint the API documents (needs npm)
+	@command -v npm >/dev/null || { echo "SKIPPED: the linter of the API documents needs npm, and there is none on this machine"; exit 0; }; \
+	npm --prefix .ci/clients/ts ci --no-audit --no-fund >/dev/null && cd .ci/clients/ts && npx --no-install redocly lint --config redocly.yaml ../../../docs/openapi-control.json ../../../docs/openapi-data.json
 
 CODES := $(abspath $(BIN))/codes.txt
 codes: ## print each code of the catalogue with the test that reaches it over a real server; fails when one has none
@@ -75,6 +83,7 @@ fmt: ## format all Go files
 
 generate: ## rewrite the generated references in docs/
 	$(GO) run ./abi/docgen
+	$(GO) test ./gateway/admin ./gateway/data -run 'TestCommittedDocument' -update
 	$(GO) test ./gateway/gate -run 'TestChecksPage' -update
 
 fixtures: biomes ## rebuild the committed modules from their sources, those whose toolchain is there, and the biomes

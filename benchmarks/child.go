@@ -33,7 +33,9 @@ type stats struct {
 	CPU         int64  `json:"cpu"` // ns, user and system
 	Goroutines  int    `json:"goroutines"`
 	Heap        uint64 `json:"heap"` // bytes in use
+	Kept        uint64 `json:"kept"` // bytes that Go keeps for its heap, in use or not
 	Resident    uint64 `json:"resident"`
+	Beside      uint64 `json:"beside"` // resident bytes that are neither Go's heap nor a file's
 	Descriptors int    `json:"descriptors"`
 	Mappings    int    `json:"mappings"`
 	Threads     int    `json:"threads"`
@@ -118,22 +120,25 @@ func answer() {
 func self() stats {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	s := stats{CPU: int64(processCPU()), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, Descriptors: -1, Mappings: -1, Threads: -1}
+	s := stats{
+		CPU: int64(processCPU()), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, Kept: m.HeapSys - m.HeapReleased,
+		Descriptors: -1, Mappings: -1, Threads: -1,
+	}
 	if fds, err := os.ReadDir("/proc/self/fd"); err == nil {
 		s.Descriptors = len(fds)
 	}
-	if raw, err := os.ReadFile("/proc/self/maps"); err == nil {
-		s.Mappings = strings.Count(string(raw), "\n")
+	if all := mappings(); all != nil {
+		s.Mappings = len(all)
+		s.Beside = beside(all, fmt.Sprintf("%p", new([64]byte)))
 	}
 	if raw, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(raw)) {
 			name, value, _ := strings.Cut(line, ":")
-			n, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 			switch name {
 			case "VmRSS":
-				s.Resident = n << 10
+				s.Resident = kib(value)
 			case "Threads":
-				s.Threads = int(n)
+				s.Threads, _ = strconv.Atoi(strings.TrimSpace(value))
 			}
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
 	"github.com/ecotone-dev/ecotone/host/files"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 func TestMain(m *testing.M) {
@@ -103,10 +104,10 @@ func (quiet) Announce(context.Context, *authority.Authority, int, string, string
 }
 func (quiet) Closed(context.Context, *authority.Authority, int, abi.Code) error { return nil }
 
-func (w *world) source(_ context.Context, digest string) ([]byte, error) {
+func (w *world) source(_ context.Context, digest string) (wasm.Original, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.modules[digest], nil
+	return wasm.Original{Module: w.modules[digest]}, nil
 }
 
 func (w *world) admit(name string) {
@@ -119,7 +120,7 @@ func (w *world) admit(name string) {
 	}
 	module, err := build1(w.t.Context(), name)
 	must(w.t, err)
-	report, err := w.host.Admit(w.t.Context(), module)
+	report, err := w.host.Admit(w.t.Context(), wasm.Original{Module: module})
 	if err != nil {
 		w.t.Fatalf("%s: %v %+v", name, err, report)
 	}

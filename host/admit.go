@@ -14,7 +14,7 @@ import (
 
 // Inspect reads a module and its manifest and says all that is wrong with them. It runs and
 // compiles nothing; [Host.Admit] begins with it.
-func (h *Host) Inspect(module []byte) *admission.Report { return h.inspector.Inspect(module) }
+func (h *Host) Inspect(biome wasm.Original) *admission.Report { return h.inspector.Inspect(biome) }
 
 // Admit does to a module all that happens before it can ever run: inspect it, validate and
 // compile it in a confined child, and try its initialiser once, in a throwaway instance
@@ -24,8 +24,8 @@ func (h *Host) Inspect(module []byte) *admission.Report { return h.inspector.Ins
 // COMPILE_LIMIT, CANCELED …).
 //
 // Nothing is stored but the compiled form, under the report's digest.
-func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, error) {
-	report := h.inspector.Inspect(module)
+func (h *Host) Admit(ctx context.Context, biome wasm.Original) (*admission.Report, error) {
+	report := h.inspector.Inspect(biome)
 	if err := report.Err(); err != nil {
 		return report, err
 	}
@@ -33,11 +33,11 @@ func (h *Host) Admit(ctx context.Context, module []byte) (*admission.Report, err
 	if err != nil {
 		return report, err
 	}
-	prepared, err := h.prepare(module, report.Module)
+	prepared, err := h.prepare(biome.Module, report.Module, report.Manifest)
 	if err != nil {
 		return refuse(report, err)
 	}
-	bare, err := wasm.StripCustom(module, nil)
+	bare, err := wasm.StripCustom(biome.Module, nil)
 	if err != nil {
 		return report, abi.Errorf(abi.CodeInternal, "the module lost its sections: %w", err)
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
 	"github.com/ecotone-dev/ecotone/host/memory"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // Outcome is how an invocation ended.
 type Outcome = boundary.Outcome
 
-// Source returns the bytes of an admitted module by the digest of its biome, in hexadecimal.
-// It is called when a module is loaded or has to be compiled again, must honour the context,
+// Source returns an admitted biome by its digest, in hexadecimal. It is called when a module is loaded or has to be compiled again, must honour the context,
 // and must be safe for concurrent use.
-type Source func(ctx context.Context, digest string) ([]byte, error)
+type Source func(ctx context.Context, digest string) (wasm.Original, error)
 
 // Options configures a [Host]. Dir, Key and Source are required.
 type Options struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/compile"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 	w "github.com/ecotone-dev/ecotone/host/wasm/wasmtest"
 )
 
@@ -45,14 +46,14 @@ func (s *shelf) gets() int {
 	return s.asked
 }
 
-func (s *shelf) get(_ context.Context, digest string) ([]byte, error) {
+func (s *shelf) get(_ context.Context, digest string) (wasm.Original, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	if m, ok := s.modules[digest]; ok {
-		return m, nil
+		return wasm.Original{Module: m}, nil
 	}
-	return nil, abi.Errorf(abi.CodeNotFound, "no such biome")
+	return wasm.Original{}, abi.Errorf(abi.CodeNotFound, "no such biome")
 }
 
 type rig struct {
@@ -101,7 +102,7 @@ func newRigOf(t testing.TB, memory int64, pool engine.Pool) *rig {
 // admit puts a module through admission and on the shelf.
 func (r *rig) admit(module []byte) string {
 	r.t.Helper()
-	report, err := r.host.Admit(patience(r.t), module)
+	report, err := r.host.Admit(patience(r.t), wasm.Original{Module: module})
 	if err != nil {
 		r.t.Fatalf("%v %+v", err, report.Problems)
 	}
@@ -182,7 +183,7 @@ func TestAdmissionTriesTheInitialiser(t *testing.T) {
 		"not a module":      {[]byte("hello"), abi.CodeModuleNotWasm},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := r.host.Admit(patience(t), c.module)
+			report, err := r.host.Admit(patience(t), wasm.Original{Module: c.module})
 			if abi.CodeOf(err) != abi.CodeModuleRefused {
 				t.Fatalf("%v", err)
 			}
@@ -207,7 +208,7 @@ func TestAdmitCancelled(t *testing.T) {
 	r := newRig(t, 0)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := r.host.Admit(ctx, echo("one")); abi.CodeOf(err) != abi.CodeCanceled {
+	if _, err := r.host.Admit(ctx, wasm.Original{Module: echo("one")}); abi.CodeOf(err) != abi.CodeCanceled {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 	"github.com/ecotone-dev/ecotone/testdata/hostile"
 )
 
@@ -16,7 +17,7 @@ func TestHostileProbes(t *testing.T) {
 	r := newRig(t, 0)
 	for _, m := range hostile.At(hostile.Probe) {
 		t.Run(m.Name, func(t *testing.T) {
-			report, err := r.host.Admit(patience(t), m.Bytes())
+			report, err := r.host.Admit(patience(t), wasm.Original{Module: m.Bytes()})
 			if abi.CodeOf(err) != abi.CodeModuleRefused {
 				t.Fatal(err)
 			}
@@ -41,7 +42,7 @@ func TestHostileInvocations(t *testing.T) {
 	before := heap()
 	for _, m := range hostile.At(hostile.Invoke) {
 		t.Run(m.Name, func(t *testing.T) {
-			report, err := r.host.Admit(patience(t), m.Bytes())
+			report, err := r.host.Admit(patience(t), wasm.Original{Module: m.Bytes()})
 			if err != nil {
 				t.Fatal(err)
 			}

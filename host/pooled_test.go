@@ -11,6 +11,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/engine"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // S13: a Go guest whose manifest says freeze: seeded runs from an image for each organisation.
@@ -23,7 +24,7 @@ func TestGoGuestFromAnImage(t *testing.T) {
 	r := newRig(t, 0)
 	warned := func(freeze abi.Freeze) (string, bool) {
 		module := buildGo(t, "./testdata/greet", freeze, "greet", "seeds", "panics")
-		report, err := r.host.Admit(patience(t), module)
+		report, err := r.host.Admit(patience(t), wasm.Original{Module: module})
 		if err != nil {
 			t.Fatal(err)
 		}

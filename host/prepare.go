@@ -21,17 +21,12 @@ type prepared struct {
 // but what the manifest names, and the globals the host sets. And it has no custom sections: the
 // engine would read one of them, names, and believe its counts.
 //
-// It is a function of bytes and limits alone, so that what is loaded is what was compiled; what
+// It is a function of the biome's bytes and limits alone, so that what is loaded is what was compiled; what
 // another version made of the same bytes is not, and is made again.
-func (h *Host) prepare(module []byte, structure *wasm.Module) (*prepared, error) {
-	freeze, exports := abi.FreezeNever, []string(nil)
-	for _, s := range structure.Custom(abi.ManifestSection) {
-		if m, problems := abi.DecodeManifest(s.Content.Of(module)); len(problems) == 0 {
-			freeze = m.Freeze
-			for _, d := range m.Provides {
-				exports = append(exports, d.Export)
-			}
-		}
+func (h *Host) prepare(module []byte, structure *wasm.Module, manifest *abi.Manifest) (*prepared, error) {
+	exports := make([]string, 0, len(manifest.Provides))
+	for i := range manifest.Provides {
+		exports = append(exports, manifest.Provides[i].Export)
 	}
 	bounded := wasm.BoundTables(module, structure, h.limits)
 	limits := metered(h.inspector.Limits)
@@ -51,12 +46,12 @@ func (h *Host) prepare(module []byte, structure *wasm.Module) (*prepared, error)
 		k.Globals = append(k.Globals, g.Name)
 	}
 	switch {
-	case freeze == abi.FreezeNever:
+	case manifest.Freeze == abi.FreezeNever:
 		k.Never = "its manifest says freeze: never"
 	case !result.Restorable:
 		k.Never = "no image can hold what it does: " + result.Reasons[0].What
 	default:
-		k.Seeded = freeze == abi.FreezeSeeded
+		k.Seeded = manifest.Freeze == abi.FreezeSeeded
 	}
 	return &prepared{result.Module, k}, nil
 }
@@ -69,15 +64,20 @@ func metered(limits abi.Limits) abi.Limits {
 
 // admitted makes what is kept of a biome ready again, for the compiler and the loader.
 func (h *Host) admitted(ctx context.Context, digest string) (*prepared, error) {
-	module, err := h.source(ctx, digest)
+	biome, err := h.source(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
-	structure, problems := wasm.Read(module, h.inspector.Limits)
-	if len(problems) > 0 {
+	declaration, err := biome.Declaration()
+	if err != nil {
+		return nil, err
+	}
+	manifest, unreadable := abi.DecodeManifest(declaration)
+	structure, problems := wasm.Read(biome.Module, h.inspector.Limits)
+	if len(problems) > 0 || unreadable != nil {
 		return nil, abi.Errorf(abi.CodeInternal, "the bytes kept of a biome are not an admitted module")
 	}
-	return h.prepare(module, structure)
+	return h.prepare(biome.Module, structure, manifest)
 }
 
 // instanceBytes estimates what an instance takes of the host beside its memory.

@@ -23,7 +23,8 @@ func TestPrepare(t *testing.T) {
 	global := b.Global(w.I32, true, w.I32Const(3))
 	b.Memory(1).ExportMemory()
 	b.Custom("name", []byte("\x01\x06\xff\xff\xff\xff\xff\x0f"))
-	b.Manifest(w.Manifest("prepared", w.Provide("test:it.run@1", "run", abi.ReachOwner)))
+	manifest := w.Manifest("prepared", w.Provide("test:it.run@1", "run", abi.ReachOwner))
+	b.Manifest(manifest)
 	module := b.Bytes()
 
 	limits := abi.DefaultLimits()
@@ -32,7 +33,7 @@ func TestPrepare(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	p, err := h.prepare(module, structure)
+	p, err := h.prepare(module, structure, manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestPrepare(t *testing.T) {
 	if _, ok := got.Section(wasm.SectionCustom); ok {
 		t.Error("a custom section is left")
 	}
-	again, err := h.prepare(module, structure)
+	again, err := h.prepare(module, structure, manifest)
 	if err != nil || !bytes.Equal(again.module, p.module) {
 		t.Error("another module the second time", err)
 	}

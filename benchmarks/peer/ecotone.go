@@ -17,6 +17,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/admission"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // Host is this project's host, alone: no gateway, no network, no audit.
@@ -43,14 +44,14 @@ func NewHost(ctx context.Context, dir string) (*Host, error) {
 	return h, nil
 }
 
-func (h *Host) source(_ context.Context, digest string) ([]byte, error) {
+func (h *Host) source(_ context.Context, digest string) (wasm.Original, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m, ok := h.modules[digest]
 	if !ok {
-		return nil, abi.Errorf(abi.CodeNotFound, "no such module")
+		return wasm.Original{}, abi.Errorf(abi.CodeNotFound, "no such module")
 	}
-	return m, nil
+	return wasm.Original{Module: m}, nil
 }
 
 // Close stops the host.
@@ -58,7 +59,7 @@ func (h *Host) Close() { _ = h.host.Close() }
 
 // Admit has a module inspected, compiled in the confined child, and loaded.
 func (h *Host) Admit(ctx context.Context, module []byte) error {
-	report, err := h.host.Admit(ctx, module)
+	report, err := h.host.Admit(ctx, wasm.Original{Module: module})
 	if err != nil {
 		return err
 	}

@@ -87,24 +87,6 @@ func (c *BiomeBuildCmd) module(e *Env) ([]byte, error) {
 	return wasm.SetCustom(module, abi.ManifestSection, manifest)
 }
 
-// BiomePushCmd uploads.
-type BiomePushCmd struct {
-	Module string `arg:"" help:"Module with its manifest in it." type:"existingfile"`
-}
-
-// Run uploads one module and prints what was admitted.
-func (c *BiomePushCmd) Run(e *Env) error {
-	module, err := os.ReadFile(c.Module)
-	if err != nil {
-		return err
-	}
-	res, err := e.conn.call(e.ctx, e.conn.Admin, http.MethodPost, "/v1/biomes"+e.orgQuery(), http.Header{"Content-Type": {"application/wasm"}}, module)
-	if err != nil {
-		return refusedModule(e, err)
-	}
-	return e.show(res.body, uploadText)
-}
-
 // admits is what installing a version takes, and asking for it.
 type admits struct {
 	Name        string   `arg:"" help:"Name of the biome."`

@@ -57,9 +57,7 @@ func (s *Server) listOrgs(c *call) (*reply, error) {
 }
 
 func (s *Server) createOrg(c *call) (*reply, error) {
-	var in struct {
-		ID string `json:"id"`
-	}
+	var in orgBody
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ type call struct {
 	principal session.Principal
 	org       string // whose; checked for form, not for being there
 	body      []byte
+	manifest  []byte // that came beside the module in body
 }
 
 // reply is what a handler answers. A nil Body with Status 0 is 204.

@@ -105,9 +105,7 @@ func (s *Server) approve(c *call) (*reply, error) { return s.decide(c, approval.
 func (s *Server) reject(c *call) (*reply, error)  { return s.decide(c, approval.Reject) }
 
 func (s *Server) decide(c *call, v approval.Verdict) (*reply, error) {
-	var in struct {
-		Reason string `json:"reason"`
-	}
+	var in decisionBody
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/host/admission"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // refusedUpload is an upload's refusal with the whole report.
@@ -30,22 +30,19 @@ type uploaded struct {
 // upload admits a module: read, validated and compiled in the confined child, tried once
 // without authority, then stored and recorded. Nothing of a refused module is kept (PF-I2).
 func (s *Server) upload(c *call) (*reply, error) {
-	report := s.o.Host.Inspect(c.body)
+	biome := wasm.Original{Module: c.body, Manifest: c.manifest}
+	report := s.o.Host.Inspect(biome)
 	if err := report.Err(); err != nil {
 		return nil, refusedUpload{abi.AsError(err), report}
 	}
 	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Digest, report.Manifest); err != nil {
 		return nil, err
 	}
-	report, err := s.o.Host.Admit(c.ctx, c.body)
+	report, err := s.o.Host.Admit(c.ctx, biome)
 	if err != nil {
 		if e := abi.AsError(err); e.Code == abi.CodeModuleRefused {
 			return nil, refusedUpload{e, report}
 		}
-		return nil, err
-	}
-	manifest, err := modules.Manifest(c.body)
-	if err != nil {
 		return nil, err
 	}
 	// One upload is stored at a time, and is judged again before it is: of two that claim the
@@ -55,11 +52,11 @@ func (s *Server) upload(c *call) (*reply, error) {
 	if err := s.o.Policy.CheckBiome(c.principal, c.org, report.Digest, report.Manifest); err != nil {
 		return nil, s.discard(c.ctx, report.Digest, err)
 	}
-	if err := s.o.Modules.Put(report.Digest, c.body); err != nil {
+	if err := s.o.Modules.Put(report.Digest, biome); err != nil {
 		return nil, err
 	}
 	b, isNew, err := s.o.Policy.PutBiome(c.ctx, c.principal, policy.BiomeRequest{
-		Org: c.org, Digest: report.Digest, Manifest: manifest, Functions: functions(report),
+		Org: c.org, Digest: report.Digest, Manifest: report.ManifestBytes, Functions: functions(report),
 	})
 	if err != nil {
 		return nil, err

@@ -1,24 +1,18 @@
 package admin
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // maxJSONBody bounds a JSON document, in bytes.
 const maxJSONBody = 1 << 20
-
-// multipartSlack is what a multipart upload may add to its parts, in bytes.
-const multipartSlack = 4 << 10
 
 // readBody reads what the route takes, bounded, and refuses what it does not take.
 func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
@@ -44,7 +38,7 @@ func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
 	case rt.body == bodyModule && media == "application/wasm" && len(params) == 0:
 		c.body, err = readAll(w, c.r, s.o.MaxUpload)
 	case rt.body == bodyModule && media == "multipart/form-data":
-		c.body, err = s.readForm(w, c.r, params["boundary"])
+		c.body, c.manifest, err = s.readForm(w, c.r, params["boundary"])
 	default:
 		err = abi.Errorf(abi.CodeUnsupportedMedia, "the body must be %s", rt.body.mediaType())
 	}
@@ -108,48 +102,4 @@ func bodyError(err error, limit int64) error {
 		return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive in time")
 	}
 	return abi.Errorf(abi.CodeInvalidRequest, "the body did not arrive whole: %w", err)
-}
-
-// readForm reads an upload in two parts: `module`, and `manifest` for a module that has none in
-// it. File names are not looked at (PF-C5). The result is the module with its manifest.
-func (s *Server) readForm(w http.ResponseWriter, r *http.Request, boundary string) ([]byte, error) {
-	limit := s.o.MaxUpload + abi.MaxManifestBytes + multipartSlack
-	if r.ContentLength > limit {
-		return nil, unread(r, limit)
-	}
-	form := multipart.NewReader(http.MaxBytesReader(w, r.Body, limit), boundary)
-	parts := map[string][]byte{}
-	most := map[string]int64{"module": s.o.MaxUpload, "manifest": abi.MaxManifestBytes}
-	for {
-		part, err := form.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, bodyError(err, limit)
-		}
-		name := part.FormName()
-		if _, again := parts[name]; again || most[name] == 0 {
-			return nil, abi.Errorf(abi.CodeInvalidRequest, "the form has the parts module and manifest, each at most once; found %s", abi.Quote(name))
-		}
-		raw, err := io.ReadAll(io.LimitReader(part, most[name]+1))
-		if err != nil {
-			return nil, bodyError(err, limit)
-		}
-		if int64(len(raw)) > most[name] {
-			return nil, tooLarge(most[name])
-		}
-		parts[name] = raw
-	}
-	module, manifest := parts["module"], parts["manifest"]
-	if module == nil {
-		return nil, abi.Errorf(abi.CodeInvalidRequest, "the form has no part named module")
-	}
-	if manifest == nil || !bytes.HasPrefix(module, []byte("\x00asm")) {
-		return module, nil // admission says what it is
-	}
-	if there, err := wasm.Custom(module, abi.ManifestSection); err == nil && len(there) > 0 {
-		return nil, abi.Errorf(abi.CodeInvalidRequest, "the module carries a manifest already; send one or the other")
-	}
-	return wasm.AppendCustom(module, abi.ManifestSection, manifest), nil
 }

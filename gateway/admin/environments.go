@@ -132,9 +132,7 @@ func (s *Server) getOverride(c *call) (*reply, error) {
 }
 
 func (s *Server) putOverride(c *call) (*reply, error) {
-	var in struct {
-		MaxData abi.Classification `json:"maxDataClassification"`
-	}
+	var in overrideBody
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}

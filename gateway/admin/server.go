@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -45,12 +44,8 @@ type Server struct {
 
 // New makes the server and its document.
 func New(o Options) (*Server, error) {
-	s := &Server{o: o}
-	doc, err := json.Marshal(s.document())
-	if err != nil {
-		return nil, err
-	}
-	s.doc, s.http = doc, s.handler()
+	s := &Server{o: o, doc: Contract().Encode()}
+	s.http = s.handler()
 	return s, nil
 }
 

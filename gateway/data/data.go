@@ -39,11 +39,12 @@ type Options struct {
 type Server struct {
 	o   Options
 	srv *fasthttp.Server
+	doc []byte
 }
 
 // New makes the server; it does not listen.
 func New(o Options) *Server {
-	s := &Server{o: o}
+	s := &Server{o: o, doc: Contract().Encode()}
 	s.srv = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 s.transportError,

@@ -13,11 +13,12 @@ import (
 )
 
 // route is one operation of the data plane. The table is the whole surface: everything not
-// in it is 404, everything in it needs a session token (PF-A13).
+// in it is 404, everything in it but the document needs a session token (PF-A13).
 type route struct {
 	method  string
 	pattern string // as records name it: one {} where the argument is, if it has one
 	body    bool
+	open    bool // needs no token
 	run     func(s *Server, ctx *fasthttp.RequestCtx, h *head, arg string)
 }
 
@@ -25,15 +26,17 @@ type route struct {
 const (
 	invokePattern     = "/v1/invoke/{}"
 	declassifyPattern = "/v1/declassify/{}"
+	documentPattern   = "/openapi.json" // of nobody's making: it is the same for everyone
 )
 
 var routes = []route{
-	{"POST", invokePattern, true, (*Server).invoke},
-	{"POST", "/v1/explain/{}", true, (*Server).explain},
-	{"POST", declassifyPattern, true, (*Server).declassify},
-	{"POST", "/v1/invocations/{}:cancel", false, (*Server).cancel},
-	{"GET", "/v1/invocations/{}", false, (*Server).invocation},
-	{"GET", "/v1/capabilities", false, (*Server).capabilities},
+	{method: "POST", pattern: invokePattern, body: true, run: (*Server).invoke},
+	{method: "POST", pattern: "/v1/explain/{}", body: true, run: (*Server).explain},
+	{method: "POST", pattern: declassifyPattern, body: true, run: (*Server).declassify},
+	{method: "POST", pattern: "/v1/invocations/{}:cancel", run: (*Server).cancel},
+	{method: "GET", pattern: "/v1/invocations/{}", run: (*Server).invocation},
+	{method: "GET", pattern: "/v1/capabilities", run: (*Server).capabilities},
+	{method: "GET", pattern: documentPattern, open: true, run: (*Server).document},
 }
 
 // match reports whether a path is the route's, and takes the argument out of it.
@@ -85,7 +88,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.refuse(ctx, &h, abi.Errorf(abi.CodeMethodNotAllowed, "%s is not a method of this path", abi.Quote(string(ctx.Method()))))
 	case r == nil:
 		s.refuse(ctx, &h, abi.Errorf(abi.CodeNotFound, "there is no such path on the data plane").
-			WithHint("the data plane has /v1/invoke/{ref}, /v1/explain/{ref}, /v1/declassify/{ref}, /v1/invocations/{id} and /v1/capabilities"))
+			WithHint("the data plane has /v1/invoke/{ref}, /v1/explain/{ref}, /v1/declassify/{ref}, /v1/invocations/{id}, /v1/capabilities and /openapi.json"))
 	default:
 		if err := s.checkHead(ctx, &h, r); err != nil {
 			s.refuse(ctx, &h, err)
@@ -118,4 +121,8 @@ func (s *Server) invocation(ctx *fasthttp.RequestCtx, h *head, id string) {
 
 func (s *Server) capabilities(ctx *fasthttp.RequestCtx, h *head, _ string) {
 	s.answer(ctx, s.o.Pipeline.Capabilities(context.Background(), s.request(ctx, h, "")))
+}
+
+func (s *Server) document(ctx *fasthttp.RequestCtx, _ *head, _ string) {
+	s.write(ctx, fasthttp.StatusOK, "application/json", s.doc)
 }

@@ -115,27 +115,32 @@ func BuiltIn(ref abi.EnvironmentRef) (Environment, bool) {
 	return Environment{}, false
 }
 
-// MarshalJSON writes the environment as the API shows it. Limits are the ones an environment
-// resolves, by name. A built-in one has no members for what only an organisation's own can have (X55).
+// Shown is an environment as the API shows it. Limits are the ones an environment resolves, by name. A
+// built-in one has no members for what only an organisation's own can have (X55).
+type Shown struct {
+	Slug        string              `json:"slug"`
+	Ref         abi.EnvironmentRef  `json:"ref"`
+	Org         string              `json:"org,omitempty"`
+	Base        abi.EnvironmentRef  `json:"base,omitempty"`
+	BuiltIn     bool                `json:"isBuiltIn"`
+	Reach       abi.Reach           `json:"reachCeiling"`
+	Enforcement Family              `json:"enforcement"`
+	MaxData     abi.Classification  `json:"maxDataClassification"`
+	Allowed     []abi.CapabilityRef `json:"allowedCapabilities,omitempty"`
+	Limits      map[string]int64    `json:"limits"`
+	Revision    uint64              `json:"revision"`
+	Available   bool                `json:"available"`
+}
+
+// MarshalJSON writes the environment as it is [Shown].
 func (e Environment) MarshalJSON() ([]byte, error) {
 	limits := map[string]int64{}
 	if !e.blank {
 		limits = LimitsByName(e.Limits)
 	}
-	return json.Marshal(struct {
-		Slug        string              `json:"slug"`
-		Ref         abi.EnvironmentRef  `json:"ref"`
-		Org         string              `json:"org,omitempty"`
-		Base        abi.EnvironmentRef  `json:"base,omitempty"`
-		BuiltIn     bool                `json:"isBuiltIn"`
-		Reach       abi.Reach           `json:"reachCeiling"`
-		Enforcement Family              `json:"enforcement"`
-		MaxData     abi.Classification  `json:"maxDataClassification"`
-		Allowed     []abi.CapabilityRef `json:"allowedCapabilities,omitempty"`
-		Limits      map[string]int64    `json:"limits"`
-		Revision    uint64              `json:"revision"`
-		Available   bool                `json:"available"`
-	}{e.Slug, e.Ref, e.Org, e.Base, e.BuiltIn, e.Reach, e.Enforcement, e.MaxData, e.allowed, limits, e.Revision, e.Available})
+	return json.Marshal(Shown{
+		e.Slug, e.Ref, e.Org, e.Base, e.BuiltIn, e.Reach, e.Enforcement, e.MaxData, e.allowed, limits, e.Revision, e.Available,
+	})
 }
 
 // Blank is the environment as it is shown to who may not see its configuration: without limits and

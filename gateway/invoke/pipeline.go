@@ -155,11 +155,16 @@ func (c *attempt) checkInputSize() *abi.Error {
 // before passed; the input is never coerced (X59).
 func (c *attempt) decide(ctx context.Context) *abi.Error {
 	c.decision = gate.Decide(c.snapshot, c.facts)
+	judged := c.decision.Pending == gate.CheckSchema
 	if c.decision.Pending == gate.CheckRate {
 		c.count(ctx)
-		c.decision = gate.Decide(c.snapshot, c.facts)
+		// The input's check is the next one: when the attempt is within its rates, only that is still open.
+		judged = c.facts.Rate == gate.Within && c.decision.Checks[gate.CheckSchema].State == gate.Pending
+		if !judged {
+			c.decision = gate.Decide(c.snapshot, c.facts)
+		}
 	}
-	if c.decision.Pending != gate.CheckSchema {
+	if !judged {
 		return c.refusal()
 	}
 	violation := c.judgeInput()

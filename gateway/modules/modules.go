@@ -1,4 +1,5 @@
-// Package modules keeps uploaded modules as they were uploaded.
+// Package modules keeps biomes as they were uploaded: the module, and the manifest where that came
+// beside it.
 //
 // It promises that what is read is what was written: each read is checked against the digest
 // it was asked for, so that a swapped file is refused before anything looks into it (S14), and
@@ -13,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/wasm"
@@ -29,28 +31,38 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-func (d *Dir) file(digest string) (string, error) {
+// files are where a biome's module and the manifest beside it are.
+func (d *Dir) files(digest string) (module, manifest string, err error) {
 	raw, err := hex.DecodeString(digest)
 	if err != nil || len(raw) != 32 || hex.EncodeToString(raw) != digest {
-		return "", abi.Errorf(abi.CodeNotFound, "there is no such module")
+		return "", "", abi.Errorf(abi.CodeNotFound, "there is no such module")
 	}
-	return filepath.Join(d.path, digest+".wasm"), nil
+	stem := filepath.Join(d.path, digest)
+	return stem + ".wasm", stem + ".json", nil
 }
 
-// Put stores a module under its digest and returns when it is on disk. Storing the same bytes
-// again, also at the same time, is one file (PF-I3).
-func (d *Dir) Put(digest string, module []byte) error {
-	name, err := d.file(digest)
+// Put stores a biome under its digest and returns when it is on disk. Storing the same bytes
+// again, also at the same time, is one biome (PF-I3). A manifest that the module carries too is
+// kept there alone.
+func (d *Dir) Put(digest string, biome wasm.Original) error {
+	module, manifest, err := d.files(digest)
 	if err != nil {
 		return err
 	}
-	if sum, err := sum(module); err != nil || sum != digest {
+	if sum, err := biome.Digest(); err != nil || sum != digest {
 		return abi.Errorf(abi.CodeInternal, "the module is not what its digest says: %w", err)
 	}
 	if _, err := d.Get(context.Background(), digest); err == nil {
 		return nil
 	}
-	if err := d.write(name, module); err != nil {
+	inside, err := wasm.Custom(biome.Module, abi.ManifestSection)
+	if err == nil && len(inside) == 0 {
+		err = d.write(manifest, biome.Manifest)
+	}
+	if err == nil {
+		err = d.write(module, biome.Module) // last: with it the biome is there
+	}
+	if err != nil {
 		return abi.Errorf(abi.CodeInternal, "the module cannot be stored: %w", err)
 	}
 	return nil
@@ -77,49 +89,44 @@ func (d *Dir) write(name string, module []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Get reads a module: NOT_FOUND when there is none, INTERNAL when its bytes are not those of
+// Get reads a biome: NOT_FOUND when there is none, INTERNAL when its bytes are not those of
 // the digest.
-func (d *Dir) Get(_ context.Context, digest string) ([]byte, error) {
-	name, err := d.file(digest)
+func (d *Dir) Get(_ context.Context, digest string) (wasm.Original, error) {
+	module, manifest, err := d.files(digest)
 	if err != nil {
-		return nil, err
+		return wasm.Original{}, err
 	}
-	raw, err := os.ReadFile(name)
+	var biome wasm.Original
+	biome.Module, err = os.ReadFile(module)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, abi.Errorf(abi.CodeNotFound, "there is no such module")
+		return wasm.Original{}, abi.Errorf(abi.CodeNotFound, "there is no such module")
+	}
+	if err == nil {
+		biome.Manifest, err = os.ReadFile(manifest)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // it is in the module, or the digest says that it is not
+		}
 	}
 	if err != nil {
-		return nil, abi.Errorf(abi.CodeInternal, "the module cannot be read: %w", err)
+		return wasm.Original{}, abi.Errorf(abi.CodeInternal, "the module cannot be read: %w", err)
 	}
-	if got, err := sum(raw); err != nil || got != digest {
-		return nil, abi.Errorf(abi.CodeInternal, "the stored module is not what was uploaded: %w", err)
+	if got, err := biome.Digest(); err != nil || got != digest {
+		return wasm.Original{}, abi.Errorf(abi.CodeInternal, "the stored module is not what was uploaded: %w", err)
 	}
-	return raw, nil
+	return biome, nil
 }
 
-// Manifest returns the bytes of a module's one manifest.
-func Manifest(module []byte) ([]byte, error) {
-	manifests, err := wasm.Custom(module, abi.ManifestSection)
-	if err != nil {
-		return nil, err
-	}
-	if len(manifests) != 1 {
-		return nil, abi.Errorf(abi.CodeManifestMissing, "the module has %d manifests", len(manifests))
-	}
-	return manifests[0], nil
-}
-
-func sum(module []byte) (string, error) {
-	manifest, err := Manifest(module)
-	if err != nil {
-		return "", err
-	}
-	return wasm.Digest(manifest, module), nil
-}
-
-// Sweep removes what a crash left half-written.
+// Sweep removes what a crash left half-written, a manifest without its module too. Nothing else may
+// use the directory meanwhile.
 func (d *Dir) Sweep() error {
 	left, err := filepath.Glob(filepath.Join(d.path, ".upload-*"))
+	manifests, bad := filepath.Glob(filepath.Join(d.path, "*.json"))
+	err = errors.Join(err, bad)
+	for _, name := range manifests {
+		if _, missing := os.Stat(strings.TrimSuffix(name, ".json") + ".wasm"); errors.Is(missing, fs.ErrNotExist) {
+			left = append(left, name)
+		}
+	}
 	for _, name := range left {
 		err = errors.Join(err, os.Remove(name))
 	}

@@ -116,12 +116,14 @@ type Server struct {
 const drainGrace = 2 * time.Second
 
 // processors is how many guests compute at once: one on each processor the process has. The Go
-// scheduler gets one more. A guest is not interrupted within a slice, so without it requests would
-// be read, decided and recorded only between the slices of the guests, and network events seen
-// every ten milliseconds; with it they have a thread that the kernel puts before those that compute.
+// scheduler gets three more. A guest is not interrupted within a slice, so without the first of them requests
+// would be read, decided and recorded only between the slices of the guests, and network events seen
+// every ten milliseconds; with it they have a thread that the kernel puts before those that compute. The
+// other two are for the audit's two writers, of entries and of heads: while one is inside the kernel to
+// synchronise a file, its place is taken from it only when somebody looks, every ten milliseconds at worst.
 var processors = sync.OnceValue(func() int {
 	n := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(n + 1)
+	runtime.GOMAXPROCS(n + 3)
 	return n
 })
 

@@ -49,13 +49,23 @@ func (o operation) example() string {
 	return strings.NewReplacer("{org}", "default", "{slug}", "project", "{name}", "some-name", "{biome}", "some-biome", "{ref}", "some:thing.do@1", "{id}", "01ARZ3NDEKTSV4RRFFQ69G5FAV").Replace(o.Path)
 }
 
-// operations reads openapi.json.
+// operations reads the control plane's openapi.json.
 func operations(g *servertest.Gateway) []operation {
+	g.T.Helper()
+	out := operationsAt(g, g.Admin)
+	if len(out) < 30 {
+		g.T.Fatalf("the document has %d operations", len(out))
+	}
+	return out
+}
+
+// operationsAt reads a listener's openapi.json.
+func operationsAt(g *servertest.Gateway, base string) []operation {
 	g.T.Helper()
 	var doc struct {
 		Paths map[string]map[string]operation
 	}
-	g.Do("GET", g.Admin+"/openapi.json", "", nil).Want(200).JSON(&doc)
+	g.Do("GET", base+"/openapi.json", "", nil).Want(200).JSON(&doc)
 	var out []operation
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
@@ -64,8 +74,8 @@ func operations(g *servertest.Gateway) []operation {
 			out = append(out, o)
 		}
 	}
-	if len(out) < 30 {
-		g.T.Fatalf("the document has %d operations", len(out))
+	if len(out) == 0 {
+		g.T.Fatal("the document has no operation")
 	}
 	return out
 }
@@ -94,7 +104,7 @@ func TestDocument(t *testing.T) {
 		declared := map[string]bool{}
 		for _, p := range o.Parameters {
 			key := p.In + " " + p.Name
-			if declared[key] || p.Schema == nil || (p.In == "path") != p.Required || (p.In != "path" && p.In != "query") {
+			if declared[key] || p.Schema == nil || (p.In == "path") != p.Required || (p.In != "path" && p.In != "query" && p.In != "header") {
 				t.Errorf("%s: parameter %+v", o, p)
 			}
 			declared[key] = true
@@ -104,7 +114,7 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%s does not declare %s", o, part)
 			}
 		}
-		if o.Responses["default"] == nil || len(o.Responses) != 2 {
+		if o.Responses["default"] == nil || len(o.Responses) < 2 {
 			t.Errorf("%s answers %v", o, o.Responses)
 		}
 		for status, r := range o.Responses {
@@ -128,7 +138,7 @@ func TestDocument(t *testing.T) {
 	if v, _ := doc["openapi"].(string); !strings.HasPrefix(v, "3.1.") || info["title"] == "" || info["version"] == "" {
 		t.Errorf("%v %v", doc["openapi"], info)
 	}
-	for _, m := range regexp.MustCompile(`"\$ref":"#/([^"]+)"`).FindAllStringSubmatch(string(raw.Body), -1) {
+	for _, m := range regexp.MustCompile(`"\$ref": ?"#/([^"]+)"`).FindAllStringSubmatch(string(raw.Body), -1) {
 		at := any(doc)
 		for _, part := range strings.Split(m[1], "/") {
 			object, _ := at.(map[string]any)
@@ -179,32 +189,19 @@ func TestEveryRouteWantsItsToken(t *testing.T) {
 	if r := g.Control("PATCH", "/v1/biomes", nil).Refused(abi.CodeMethodNotAllowed); r.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("Allow: %q", r.Header.Get("Allow"))
 	}
-	source, err := os.ReadFile("../data/route.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes := regexp.MustCompile(`\{"([A-Z]+)", ("/v1[^"]*"|[a-z]+Pattern), (true|false)`).FindAllStringSubmatch(string(source), -1)
-	if len(routes) < 6 {
-		t.Fatalf("%d routes of the data plane", len(routes))
-	}
-	named := map[string]string{}
-	for _, m := range regexp.MustCompile(`([a-z]+Pattern) += "(/v1[^"]*)"`).FindAllStringSubmatch(string(source), -1) {
-		named[m[1]] = m[2]
-	}
-	for _, m := range routes {
+	for _, o := range operationsAt(g, g.Invoke) {
+		if o.Path == "/openapi.json" {
+			continue
+		}
 		var body any
 		argument := "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-		if m[3] == "true" {
+		if o.RequestBody != nil {
 			body, argument = none, "a:b@1"
 		}
-		pattern := strings.Trim(m[2], `"`)
-		if pattern == m[2] {
-			pattern = named[m[2]]
-		}
-		url := g.Invoke + strings.Replace(pattern, "{}", argument, 1)
-		g.Do(m[1], url, "", body).Refused(abi.CodeUnauthenticated)
-		g.Do(m[1], url, g.Operator, body).Refused(abi.CodeForbidden)
-		g.Do(m[1], url, s.Token+"x", body).Refused(abi.CodeUnauthenticated)
+		url := g.Invoke + strings.NewReplacer("{ref}", argument, "{id}", argument).Replace(o.Path)
+		g.Do(o.Method, url, "", body).Refused(abi.CodeUnauthenticated)
+		g.Do(o.Method, url, g.Operator, body).Refused(abi.CodeForbidden)
+		g.Do(o.Method, url, s.Token+"x", body).Refused(abi.CodeUnauthenticated)
 	}
 }
 

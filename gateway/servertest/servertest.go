@@ -272,6 +272,7 @@ func (g *Gateway) Do(method, url, token string, body any, header ...string) Resp
 	}
 	r := Response{g.T, res.StatusCode, res.Header, out}
 	r.checkProblem(method + " " + url)
+	g.checkContract(req, raw, r)
 	g.seen.read(req.URL.Path, r)
 	return r
 }

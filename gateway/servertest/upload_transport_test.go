@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,27 +37,6 @@ func manifestOf(biome string) []byte {
 	return w.MustJSON(w.Manifest(biome, w.Provide("test:"+biome+".do@1", "run", abi.ReachOwner)))
 }
 
-// part is one part of a form.
-type part struct {
-	disposition string
-	body        []byte
-}
-
-func named(name string, body []byte) part { return part{`form-data; name="` + name + `"`, body} }
-
-// form encodes parts; it returns the body and its content type.
-func form(parts ...part) ([]byte, string) {
-	var b bytes.Buffer
-	m := multipart.NewWriter(&b)
-	for _, p := range parts {
-		h := textproto.MIMEHeader{"Content-Disposition": {p.disposition}}
-		dst, _ := m.CreatePart(h)
-		_, _ = dst.Write(p.body)
-	}
-	_ = m.Close()
-	return b.Bytes(), m.FormDataContentType()
-}
-
 // PF-C5: names of files in a form are never looked at; what is stored is named by its digest.
 func TestUploadFileNames(t *testing.T) {
 	t.Parallel()
@@ -69,8 +46,8 @@ func TestUploadFileNames(t *testing.T) {
 		"../../x.wasm", "/etc/passwd", `C:\\x.wasm`, "CON", "a\x00b", "a%0d%0aX-Evil: 1", ".", "..", "~", strings.Repeat("n", 4096), "module.wasm; name=other", "\xff\xfe",
 	} {
 		body, contentType := form(
-			part{`form-data; name="module"; filename="` + name + `"`, bare()},
-			part{`form-data; name="manifest"; filename="` + name + `"`, manifestOf("form")},
+			part{`form-data; name="module"; filename="` + name + `"`, "application/wasm", bare()},
+			part{`form-data; name="manifest"; filename="` + name + `"`, "application/json", manifestOf("form")},
 		)
 		r := g.Control("POST", "/v1/biomes", body, "Content-Type", contentType)
 		switch {
@@ -84,7 +61,7 @@ func TestUploadFileNames(t *testing.T) {
 		}
 	}
 	stored := filesBelow(t, filepath.Join(g.Dir, "modules"))
-	if len(stored) != 1 {
+	if len(stored) != 2 { // a module and its manifest, which are the same every time
 		t.Errorf("stored: %v", stored)
 	}
 	for name := range filesBelow(t, filepath.Dir(g.Dir)) {
@@ -102,7 +79,6 @@ func TestUploadTransport(t *testing.T) {
 	before := kept(t, g)
 	whole := w.Echo(w.Manifest("whole", w.Provide("test:whole.do@1", "run", abi.ReachOwner)))
 	big := make([]byte, uploadMost+1)
-	formOf := func(parts ...part) []string { b, c := form(parts...); return []string{string(b), "Content-Type", c} }
 	one := func(body []byte, header ...string) []string { return append([]string{string(body)}, header...) }
 	cut, cutType := form(named("module", bare()), named("manifest", manifestOf("form")))
 	for _, c := range []struct {
@@ -116,27 +92,12 @@ func TestUploadTransport(t *testing.T) {
 		{"a parameter", one(whole, "Content-Type", "application/wasm; charset=utf-8"), abi.CodeUnsupportedMedia},
 		{"empty type", one(whole, "Content-Type", ""), abi.CodeUnsupportedMedia},
 		{"two types", one(whole, "Content-Type", "application/wasm, application/wasm"), abi.CodeUnsupportedMedia},
-		{"a form without boundary", one(cut, "Content-Type", "multipart/form-data"), abi.CodeInvalidRequest},
 		{"another multipart", one(cut, "Content-Type", strings.Replace(cutType, "form-data", "mixed", 1)), abi.CodeUnsupportedMedia},
 		{"gzip", one(whole, "Content-Type", "application/wasm", "Content-Encoding", "gzip"), abi.CodeUploadUnsupported},
 		{"identity", one(whole, "Content-Type", "application/wasm", "Content-Encoding", "identity"), abi.CodeUploadUnsupported},
 		{"idempotency", one(whole, "Content-Type", "application/wasm", "Idempotency-Key", "1"), abi.CodeIdempotencyUnbuilt},
 		{"too large", one(big, "Content-Type", "application/wasm"), abi.CodePayloadTooLarge},
 		{"empty", one(nil, "Content-Type", "application/wasm"), abi.CodeModuleRefused},
-		{"module too large", formOf(named("module", big), named("manifest", manifestOf("form"))), abi.CodePayloadTooLarge},
-		{"manifest too large", formOf(named("module", bare()), named("manifest", make([]byte, abi.MaxManifestBytes+1))), abi.CodePayloadTooLarge},
-		{"form too large", formOf(named("module", make([]byte, uploadMost+abi.MaxManifestBytes+8<<10))), abi.CodePayloadTooLarge},
-		{"module twice", formOf(named("module", bare()), named("module", bare())), abi.CodeInvalidRequest},
-		{"manifest twice", formOf(named("module", bare()), named("manifest", manifestOf("a")), named("manifest", manifestOf("b"))), abi.CodeInvalidRequest},
-		{"no module", formOf(named("manifest", manifestOf("form"))), abi.CodeInvalidRequest},
-		{"another part", formOf(named("module", bare()), named("environment", []byte("system"))), abi.CodeInvalidRequest},
-		{"a part without a name", formOf(part{"form-data", bare()}), abi.CodeInvalidRequest},
-		{"two manifests", formOf(named("module", whole), named("manifest", manifestOf("form"))), abi.CodeInvalidRequest},
-		{"no manifest", formOf(named("module", bare())), abi.CodeModuleRefused},
-		{"a bad manifest", formOf(named("module", bare()), named("manifest", []byte(`{"name":1}`))), abi.CodeModuleRefused},
-		{"text as module", formOf(named("module", []byte("(module)")), named("manifest", manifestOf("form"))), abi.CodeModuleRefused},
-		{"a form cut short", one(cut[:len(cut)/2], "Content-Type", cutType), abi.CodeInvalidRequest},
-		{"an empty form", one(nil, "Content-Type", cutType), abi.CodeInvalidRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := g.Control("POST", "/v1/biomes", []byte(c.send[0]), c.send[1:]...).Refused(c.want)

@@ -10,11 +10,13 @@ import (
 
 // Inspect reads the module and its manifest and returns everything that was found. The
 // problems are in the order of their offsets.
-func (in Inspector) Inspect(module []byte) *Report {
+func (in Inspector) Inspect(biome wasm.Original) *Report {
+	module := biome.Module
 	m, found := wasm.Read(module, in.Limits)
 	i := &inspection{
 		Inspector: in,
 		module:    module,
+		beside:    biome.Manifest,
 		m:         m,
 		report: &Report{
 			Size:     len(module),
@@ -44,6 +46,7 @@ func (in Inspector) Inspect(module []byte) *Report {
 type inspection struct {
 	Inspector
 	module []byte
+	beside []byte // manifest that came beside the module, or nil
 	m      *wasm.Module
 	report *Report
 }

@@ -211,7 +211,7 @@ func TestSchemas(t *testing.T) {
 		}
 		return abi.Errorf(abi.CodeSchemaInvalid, "no such type").At("/type").WithHint("use a type")
 	}}
-	r := in.Inspect(w.Biome(m))
+	r := in.Inspect(wasm.Original{Module: w.Biome(m)})
 	at := r.Problems[0].Offset
 	want := []admission.Problem{
 		{Code: abi.CodeSchemaInvalid, Offset: at, Section: "custom", Pointer: "/provides/0/inputSchema/type", Message: "no such type", Hint: "use a type"},

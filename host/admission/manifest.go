@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -8,13 +9,20 @@ import (
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
-// manifest finds the one manifest section, decodes it and has its schemas compiled.
+// besideSection is what problems of a manifest that came beside the module name as their section.
+const besideSection = "manifest"
+
+// manifest finds the one manifest, decodes it and has its schemas compiled.
 func (i *inspection) manifest() {
 	sections := i.m.Custom(abi.ManifestSection)
+	if len(sections) == 0 && i.beside != nil {
+		i.declared(i.beside, 0, besideSection)
+		return
+	}
 	if len(sections) == 0 {
 		if !i.m.Unread(wasm.SectionCustom) {
 			i.refuse(abi.CodeManifestMissing, wasm.SectionCustom, uint32(len(i.module)),
-				"ecotone biome build embeds a manifest into a module", "there is no custom section %q", abi.ManifestSection)
+				"ecotone biome build embeds a manifest into a module; biome push --manifest sends one beside it", "there is no custom section %q", abi.ManifestSection)
 		}
 		return
 	}
@@ -23,14 +31,30 @@ func (i *inspection) manifest() {
 			"keep one", "the custom section %q is there more than once", abi.ManifestSection)
 	}
 	content := sections[0].Content
-	if len(sections) == 1 {
-		i.report.ManifestBytes = append([]byte(nil), content.Of(i.module)...)
-		i.report.Digest = wasm.Digest(i.report.ManifestBytes, i.module)
+	if i.beside != nil && !bytes.Equal(i.beside, content.Of(i.module)) {
+		i.refuse(abi.CodeManifestInvalid, wasm.SectionCustom, sections[0].Offset,
+			"send the same bytes, or one of the two", "the module carries another manifest than the one beside it")
+		return
 	}
-	manifest, problems := abi.DecodeManifest(content.Of(i.module))
+	if len(sections) > 1 {
+		i.decode(content.Of(i.module), content.Start, wasm.SectionCustom.String())
+		return
+	}
+	i.declared(content.Of(i.module), content.Start, wasm.SectionCustom.String())
+}
+
+// declared takes the one manifest of a biome, which begins at an offset of a section.
+func (i *inspection) declared(manifest []byte, offset uint32, section string) {
+	i.report.ManifestBytes = bytes.Clone(manifest)
+	i.report.Digest = wasm.Digest(i.report.ManifestBytes, i.module)
+	i.decode(manifest, offset, section)
+}
+
+func (i *inspection) decode(raw []byte, offset uint32, section string) {
+	manifest, problems := abi.DecodeManifest(raw)
 	for _, p := range problems {
 		i.add(Problem{
-			Code: p.Code, Offset: int(content.Start), Section: wasm.SectionCustom.String(),
+			Code: p.Code, Offset: int(offset), Section: section,
 			Pointer: p.Pointer, Message: "manifest: " + p.Message, Hint: p.Hint,
 		})
 	}
@@ -43,18 +67,18 @@ func (i *inspection) manifest() {
 	}
 	for n := range manifest.Provides {
 		d := &manifest.Provides[n]
-		i.schema(content.Start, fmt.Sprintf("/provides/%d/inputSchema", n), d.InputSchema)
-		i.schema(content.Start, fmt.Sprintf("/provides/%d/outputSchema", n), d.OutputSchema)
+		i.schema(offset, section, fmt.Sprintf("/provides/%d/inputSchema", n), d.InputSchema)
+		i.schema(offset, section, fmt.Sprintf("/provides/%d/outputSchema", n), d.OutputSchema)
 	}
 }
 
-func (i *inspection) schema(offset uint32, pointer string, schema json.RawMessage) {
+func (i *inspection) schema(offset uint32, section, pointer string, schema json.RawMessage) {
 	err := i.Schema(schema)
 	if err == nil {
 		return
 	}
 	p := Problem{
-		Code: abi.CodeSchemaInvalid, Offset: int(offset), Section: wasm.SectionCustom.String(),
+		Code: abi.CodeSchemaInvalid, Offset: int(offset), Section: section,
 		Pointer: pointer, Message: "the schema does not compile",
 	}
 	var own *abi.Error

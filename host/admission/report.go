@@ -14,7 +14,7 @@ const MaxProblems = 200
 type Problem struct {
 	Code    abi.Code `json:"code"`
 	Offset  int      `json:"offset"`            // byte offset in the module
-	Section string   `json:"section,omitempty"` // name of the section the offset lies in
+	Section string   `json:"section,omitempty"` // name of the section the offset lies in; "manifest" for one beside the module
 	Pointer string   `json:"pointer,omitempty"` // JSON pointer into the manifest
 	Message string   `json:"message"`
 	Hint    string   `json:"hint,omitempty"`
@@ -82,7 +82,7 @@ type Report struct {
 	Problems   []Problem     `json:"problems"`
 	Warnings   []Warning     `json:"warnings"`
 
-	// ManifestBytes is the content of the manifest section as uploaded, not part of the JSON form.
+	// ManifestBytes is the manifest as uploaded, not part of the JSON form.
 	ManifestBytes []byte `json:"-"`
 	// Module is the module's structure, for what comes after admission; nil when there is none.
 	Module *wasm.Module `json:"-"`
@@ -97,9 +97,9 @@ type Inspector struct {
 	Schema func(json.RawMessage) error
 }
 
-// Inspect is [Inspector.Inspect] without a schema compiler.
+// Inspect is [Inspector.Inspect] of a module that carries its manifest, without a schema compiler.
 func Inspect(module []byte, limits abi.Limits) *Report {
-	return Inspector{Limits: limits}.Inspect(module)
+	return Inspector{Limits: limits}.Inspect(wasm.Original{Module: module})
 }
 
 // UploadLimits returns limits for an upload: what is judged at upload and by the server as

@@ -213,8 +213,8 @@ func (m *matcher) matchHost(host string) bool {
 // Wildcard reports whether the rule's host is a wildcard.
 func (e *Endpoint) Wildcard() bool { return e != nil && e.match != nil && e.match.suffix }
 
-// document is an endpoint on the wire and in the store.
-type document struct {
+// Document is an endpoint on the wire and in the store.
+type Document struct {
 	Name      string             `json:"name"`
 	Rule      Rule               `json:"rule"`
 	Clearance abi.Classification `json:"clearance"`
@@ -224,13 +224,13 @@ type document struct {
 
 // MarshalJSON writes {name, rule, clearance, label, loopback}.
 func (e *Endpoint) MarshalJSON() ([]byte, error) {
-	return json.Marshal(document{Name: e.Name, Rule: e.Rule, Clearance: e.Clearance, Label: e.Label, Loopback: e.Loopback})
+	return json.Marshal(Document{Name: e.Name, Rule: e.Rule, Clearance: e.Clearance, Label: e.Label, Loopback: e.Loopback})
 }
 
 // UnmarshalJSON reads the document strictly and compiles it: an endpoint read back from
 // anywhere is held to the same rules as a new one.
 func (e *Endpoint) UnmarshalJSON(data []byte) error {
-	var d document
+	var d Document
 	if err := abi.DecodeStrict(data, &d); err != nil {
 		return err
 	}

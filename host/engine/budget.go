@@ -140,32 +140,38 @@ func (p *Pooled) reclaimImage(t *tenant, busy *shelf) bool {
 	return true
 }
 
-// tidy closes what was idle for long: instances, and shelves that nobody came to in between.
+// tidyRounds is in how many parts of the idle time what is idle is looked for, and so how exactly that
+// time is kept: what nobody uses is gone two of them after it at the latest.
+const tidyRounds = 8
+
+// tidy closes what was idle for long: instances, and shelves with the images they are put back to.
 func (p *Pooled) tidy(ctx context.Context) {
 	defer close(p.done)
-	round := time.NewTicker(max(p.o.Idle/2, time.Millisecond))
+	round := time.NewTicker(max(p.o.Idle/tidyRounds, time.Millisecond))
 	defer round.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-round.C:
-			p.tidyOnce(now.Add(-p.o.Idle))
+			p.tidyOnce(now)
 		}
 	}
 }
 
-func (p *Pooled) tidyOnce(until time.Time) {
+func (p *Pooled) tidyOnce(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	until := now.Add(-p.o.Idle)
 	for _, t := range p.tenants {
 		for _, s := range slices.Clone(t.shelves) {
 			for _, k := range s.takeUntil(until, -1) {
 				p.discard(k)
 			}
-			if s.used.Swap(false) || s.idle() > 0 {
-				s.quiet = 0
-			} else if s.quiet++; s.quiet > 2 {
+			switch {
+			case s.used.Swap(false):
+				s.last = now
+			case s.idle() == 0 && !s.last.After(until):
 				p.dropLocked(s)
 			}
 		}

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/tetratelabs/wazero/api"
+import (
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+)
 
 // Tamper lets a test spoil every idle instance behind the pool's back.
 func (p *Pooled) Tamper(how func(api.Module, []api.MutableGlobal)) (n int) {
@@ -22,6 +26,9 @@ func (p *Pooled) Tamper(how func(api.Module, []api.MutableGlobal)) (n int) {
 	}
 	return n
 }
+
+// Tidy looks for what is idle, as if it were now.
+func (p *Pooled) Tidy(now time.Time) { p.tidyOnce(now) }
 
 // OrgBytes is what an organisation takes of the budget.
 func (p *Pooled) OrgBytes(org string) int64 {

@@ -17,7 +17,7 @@ import (
 // PoolOptions configures a [Pooled]. The zero value is usable.
 type PoolOptions struct {
 	Bytes    int64         // what is held, images and idle instances may take together; 0 is 1 GiB
-	Idle     time.Duration // after which an unused instance is closed; 0 is a minute
+	Idle     time.Duration // after which what nobody used is closed, instances and images, or a quarter later; 0 is a minute
 	SeedLife time.Duration // of an image with frozen randomness, before it is remade; 0 is a minute
 	Retire   int           // invocations an instance serves at most; 0 is 10,000 (S11)
 	// Verify compares every instance with its image, to the last byte, before it is lent
@@ -173,6 +173,7 @@ func (p *Pooled) shelfOf(image *Image, inv *boundary.Invocation) *shelf {
 		return s
 	}
 	s := newShelf(p, image, keyOf(inv, set))
+	s.used.Store(true)
 	if !image.addShelf(s) {
 		return nil
 	}

@@ -473,6 +473,26 @@ func TestIdleInstancesGo(t *testing.T) {
 	}
 }
 
+// What nobody uses is there for as long as PoolOptions.Idle says, and with the first look after that it
+// is gone: the instance, and the image it was put back to.
+func TestIdleIsKept(t *testing.T) {
+	needsImages(t)
+	image := keepable(t, hunter())
+	p, e := pooled(t, func(o *engine.PoolOptions) { o.Idle = 10 * time.Hour })
+	e.Run(patience(t), image, invocation{export: "leave"}.make())
+	p.Shrink(1) // when it was put back
+	now := time.Now()
+	p.Tidy(now)
+	p.Tidy(now.Add(9 * time.Hour))
+	if s := p.Stats(); s.Idle != 1 || s.Bytes == 0 {
+		t.Errorf("after nine hours: %+v", s)
+	}
+	p.Tidy(now.Add(10 * time.Hour))
+	if s := p.Stats(); s.Idle != 0 || s.Bytes != 0 {
+		t.Errorf("after ten hours: %+v", s)
+	}
+}
+
 // S11: 10,000 invocations that write all they have, with retirement: mappings, descriptors, heap
 // and what the pool says it has stay what they were.
 func TestPooledMemoryIsFlat(t *testing.T) {

@@ -31,7 +31,7 @@ type shelf struct {
 
 	frozen atomic.Pointer[frozen] // nil until an initialiser has run; changed under mu
 	used   atomic.Bool            // since the pool's last round
-	quiet  int                    // rounds without use; guarded by Pooled.mu
+	last   time.Time              // the round that saw it used last; guarded by Pooled.mu
 	stacks []stack
 
 	mu   sync.Mutex
