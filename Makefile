@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/lifetime/... ./host/network/... ./host/share/... ./host/vault/...
 
-.PHONY: help build biomes demo demo-policy run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
+.PHONY: help build biomes demo demo-policy demo-agent mcp-conformance run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,16 @@ demo: build biomes ## run the main job end to end on loopback, in a temporary di
 
 demo-policy: build biomes ## run the permission plane end to end: ceilings, flow, explain, approval, declassification, revocation
 	$(GO) run ./cmd/demo -policy -bin $(BIN)/ecotone -biomes $(BIN)/biomes
+
+demo-agent: build biomes ## run an agent end to end over MCP: it searches, is denied, asks for an approval, and invokes
+	$(GO) run ./cmd/demo -agent -bin $(BIN)/ecotone -biomes $(BIN)/biomes
+
+MCP_NPM := $(abspath $(BIN))/mcp
+mcp-conformance: ## run MCP's conformance suite and its TypeScript client, installed from npm into bin/, against a real server
+	@if ! command -v npm >/dev/null 2>&1; then echo "SKIPPED: this needs npm, and there is none on this machine"; exit 0; fi; \
+	mkdir -p $(MCP_NPM) && cp .ci/mcp/package.json .ci/mcp/package-lock.json $(MCP_NPM)/ && \
+	npm ci --prefix $(MCP_NPM) --ignore-scripts --no-audit --no-fund --loglevel error && \
+	ECOTONE_MCP_NPM=$(MCP_NPM) $(GO) test -count=1 -v -run 'TestMCPConformance|TestMCPNodeClient' ./gateway/servertest
 
 run: build biomes ## leave a development gateway up, with the first-party biomes installed
 	$(GO) run ./cmd/demo -stay -bin $(BIN)/ecotone -biomes $(BIN)/biomes -data data
@@ -126,6 +136,9 @@ microbench: ## run the in-package benchmarks of the parts, one package at a time
 
 crash: ## kill the server 50 times under load and look at what is left
 	ECOTONE_CRASH_ROUNDS=50 $(GO) test -count=1 -timeout 30m -run TestKill -v ./gateway/crashtest
+
+package: ## build binaries, packages, SBOMs and checksums into dist/; says what was left out for want of a tool
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' GO='$(GO)' .ci/package/build
 
 clean: ## remove what was built
 	rm -rf $(BIN) dist

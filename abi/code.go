@@ -96,6 +96,7 @@ const (
 	CodeImportUnknown     Code = "IMPORT_UNKNOWN"
 	CodeImportSignature   Code = "IMPORT_SIGNATURE"
 	CodeImportAboveReach  Code = "IMPORT_ABOVE_REACH"
+	CodeFaceMixed         Code = "FACE_MIXED"
 	CodeExportMissing     Code = "EXPORT_MISSING"
 	CodeExportSignature   Code = "EXPORT_SIGNATURE"
 	CodeNameReserved      Code = "NAME_RESERVED"
@@ -243,6 +244,7 @@ var codeTable = []CodeInfo{
 	{CodeImportUnknown, KindInvalidArgument, 422, 0, "An import is not in the ABI."},
 	{CodeImportSignature, KindInvalidArgument, 422, 0, "An import has another type than the ABI gives it."},
 	{CodeImportAboveReach, KindPermissionDenied, 422, 0, "A host function is imported that is above the highest reach the manifest declares."},
+	{CodeFaceMixed, KindInvalidArgument, 422, 0, "The module imports from another interface than the one its manifest names."},
 	{CodeExportMissing, KindInvalidArgument, 422, 0, "An export the contract needs is not there."},
 	{CodeExportSignature, KindInvalidArgument, 422, 0, "An export has another type than the contract gives it."},
 	{CodeNameReserved, KindInvalidArgument, 422, 0, "A name uses a prefix that is reserved for the host."},

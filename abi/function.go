@@ -3,10 +3,10 @@ package abi
 // Names of the import modules a biome may use.
 const (
 	Module     = "ecotone_v1"             // the host functions of this package
-	WASIModule = "wasi_snapshot_preview1" // the subset in [WASIFunctions]
+	WASIModule = "wasi_snapshot_preview1" // see [WASIFunctions]
 )
 
-// Version is the ABI's version as manifests name it.
+// Version is the ABI's version as manifests of [FaceNative] name it.
 const Version = "ecotone_v1"
 
 // ReservedPrefix begins names that only the host may add to a module.

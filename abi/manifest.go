@@ -13,7 +13,7 @@ import (
 type Manifest struct {
 	Name     string       `json:"name"`    // the biome's id within an organisation, a slug
 	Version  string       `json:"version"` // semantic version, for people
-	ABI      string       `json:"abi"`     // exactly [Version]
+	ABI      Face         `json:"abi"`     // the doors the module was built for
 	Provides []Descriptor `json:"provides"`
 	Requires Requires     `json:"requires,omitzero"`
 	Examples []Example    `json:"examples,omitempty"`
@@ -34,6 +34,14 @@ type Descriptor struct {
 	Examples             []json.RawMessage `json:"examples,omitempty"`
 	OutputClassification Classification    `json:"outputClassification"`
 	Reach                Reach             `json:"reach"`
+
+	// Arguments are those of a command, after its name: what tells apart the capabilities that one
+	// [ExportStart] serves.
+	Arguments []string `json:"arguments,omitempty"`
+	// InputEncoding and OutputEncoding are a foreign guest's; empty is [EncodingJSON]. Schemas judge
+	// the JSON, before it is decoded and after it is encoded.
+	InputEncoding  Encoding `json:"inputEncoding,omitempty"`
+	OutputEncoding Encoding `json:"outputEncoding,omitempty"`
 }
 
 // Requires is what a biome asks for. The install grant, not this list, is what counts at
@@ -89,6 +97,8 @@ const (
 	MaxSchemaBytes   = 64 << 10
 	MaxVersionBytes  = 64
 	MaxExportBytes   = 128
+	MaxArguments     = 64
+	MaxArgumentBytes = 1 << 10
 )
 
 var versionGrammar = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
@@ -257,25 +267,25 @@ func (c *manifestCheck) manifest(m *Manifest) {
 	if len(m.Version) > MaxVersionBytes || !versionGrammar.MatchString(m.Version) {
 		c.add("/version", "%s is not a semantic version", Quote(m.Version))
 	}
-	if m.ABI != Version {
-		c.add("/abi", "this host speaks %s, the manifest asks for %s", Version, Quote(m.ABI))
-	}
+	face := c.face(m)
 	if n := len(m.Provides); n == 0 || n > MaxProvides {
 		c.add("/provides", "a biome provides 1 to %d capabilities, this one %d", MaxProvides, n)
 	}
 	refs := map[CapabilityRef]bool{}
-	exports := map[string]bool{}
+	serves := map[string]bool{}
 	for i := range m.Provides {
 		d := &m.Provides[i]
 		at := fmt.Sprintf("/provides/%d", i)
 		if d.Ref != "" && refs[d.Ref] {
 			c.add(at+"/ref", "%s is provided twice", Quote(string(d.Ref)))
 		}
-		if d.Export != "" && exports[d.Export] {
-			c.add(at+"/export", "export %s serves two capabilities", Quote(d.Export))
+		how := strings.Join(append([]string{d.Export}, d.Arguments...), "\x00")
+		if d.Export != "" && serves[how] {
+			c.add(at+"/export", "export %s serves two capabilities in the same way", Quote(d.Export))
 		}
-		refs[d.Ref], exports[d.Export] = true, true
+		refs[d.Ref], serves[how] = true, true
 		c.descriptor(at, d)
+		c.foreign(at, face, d)
 	}
 	c.requires(&m.Requires)
 	if len(m.Examples) > MaxExamples {
@@ -301,7 +311,7 @@ func (c *manifestCheck) descriptor(at string, d *Descriptor) {
 		c.add(at+"/export", "an export has 1 to %d printable bytes", MaxExportBytes)
 	}
 	switch d.Export {
-	case "memory", "_start", "_initialize":
+	case ExportMemory, ExportInitialize:
 		c.add(at+"/export", "%q is not a capability", d.Export)
 	}
 	if strings.HasPrefix(d.Export, ReservedPrefix) {

@@ -262,18 +262,72 @@ func TestLimitsJSON(t *testing.T) {
 func TestWASITable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range WASIFunctions() {
-		if seen[f.Name] || f.Does == "" {
-			t.Errorf("%s: repeated or not described", f.Name)
+		if seen[f.Name] || f.Does == "" || f.ForNative() == "" || f.Price.Base == 0 {
+			t.Errorf("%s: repeated, not described or free", f.Name)
 		}
 		seen[f.Name] = true
 		if got, ok := WASIFunctionByName(f.Name); !ok || got.Name != f.Name {
 			t.Errorf("%s is not found", f.Name)
 		}
+		for _, p := range f.Pointers {
+			if !strings.HasSuffix(f.Params[p.At].Name, "_ptr") || f.Params[p.At].Type != I32 || p.Count >= len(f.Params) {
+				t.Errorf("%s: %+v", f.Name, p)
+			}
+		}
+		if f.Native && f.Refused != 0 {
+			t.Errorf("%s is in the subset and refused", f.Name)
+		}
+	}
+	if len(seen) != 46 { // as many as preview 1 has
+		t.Errorf("%d functions", len(seen))
+	}
+	if len(NativeWASI()) != 18 {
+		t.Errorf("%d functions in the subset", len(NativeWASI()))
 	}
 	// H1: nothing of WASI that reaches outside the invocation is in the subset.
 	for _, door := range []string{"path_open", "sock_accept", "sock_recv", "sock_send", "fd_readdir", "fd_pread", "proc_raise", "path_unlink_file"} {
-		if _, ok := WASIFunctionByName(door); ok {
+		if f, ok := WASIFunctionByName(door); !ok || f.Native {
 			t.Errorf("%s is in the subset", door)
+		}
+	}
+}
+
+func TestFaces(t *testing.T) {
+	for _, row := range Faces() {
+		if got, ok := row.Face.Info(); !ok || got.Face != row.Face || row.Title == "" || len(row.Results) == 0 {
+			t.Errorf("%+v", row)
+		}
+		if row.Foreign != row.Face.Foreign() || row.Imports(Module) == row.Foreign {
+			t.Errorf("%s is foreign: %v", row.Face, row.Foreign)
+		}
+		for _, module := range row.Modules {
+			if _, known := row.Import(module, "no_such_function"); known {
+				t.Errorf("%s has anything", module)
+			}
+		}
+	}
+	if f, ok := Face("").Info(); !ok || f.Face != FaceNative {
+		t.Error("the face of who says nothing is not the native one")
+	}
+	if _, ok := Face("env").Info(); ok {
+		t.Error("any face is there")
+	}
+	native, _ := FaceNative.Info()
+	wasi, _ := FaceWASI.Info()
+	for _, f := range WASIFunctions() {
+		if _, known := native.Import(WASIModule, f.Name); known != f.Native {
+			t.Errorf("native: %s: %v", f.Name, known)
+		}
+		if s, known := wasi.Import(WASIModule, f.Name); !known || s.Reach != 0 {
+			t.Errorf("wasi: %s: %v", f.Name, known)
+		}
+	}
+	for _, f := range Functions() {
+		if s, known := native.Import(Module, f.Name); !known || s.Reach != f.Reach || len(s.Params) != len(f.Params) {
+			t.Errorf("native: %s: %v", f.Name, known)
+		}
+		if _, known := wasi.Import(Module, f.Name); known {
+			t.Errorf("wasi: %s", f.Name)
 		}
 	}
 }

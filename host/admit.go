@@ -133,7 +133,7 @@ func loadImage(ctx context.Context, artifact *compile.Artifact, p *prepared) (*e
 	if err != nil {
 		return nil, err
 	}
-	image, err := engine.NewImage(ctx, runtime, compiled)
+	image, err := engine.NewImage(ctx, runtime, compiled, p.face)
 	if err != nil {
 		return nil, err
 	}

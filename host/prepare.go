@@ -14,6 +14,7 @@ import (
 type prepared struct {
 	module  []byte
 	keeping engine.Keeping
+	face    abi.Face
 }
 
 // prepare makes that copy. It differs in four things. Every table has a maximum, because the engine
@@ -27,6 +28,9 @@ func (h *Host) prepare(module []byte, structure *wasm.Module, manifest *abi.Mani
 	exports := make([]string, 0, len(manifest.Provides))
 	for i := range manifest.Provides {
 		exports = append(exports, manifest.Provides[i].Export)
+	}
+	if face, ok := manifest.ABI.Info(); ok {
+		exports = append(exports, face.Initializers...)
 	}
 	bounded := wasm.BoundTables(module, structure, h.limits)
 	limits := metered(h.inspector.Limits)
@@ -53,7 +57,7 @@ func (h *Host) prepare(module []byte, structure *wasm.Module, manifest *abi.Mani
 	default:
 		k.Seeded = manifest.Freeze == abi.FreezeSeeded
 	}
-	return &prepared{result.Module, k}, nil
+	return &prepared{result.Module, k, manifest.ABI}, nil
 }
 
 // metered are the limits that hold for what [Host.prepare] makes: see [meter.Options].

@@ -57,9 +57,15 @@ func TestPagesNameEveryRow(t *testing.T) {
 			t.Errorf("abi.md shows no call of %s", f.Name)
 		}
 	}
-	for _, f := range abi.WASIFunctions() {
+	for _, f := range abi.NativeWASI() {
 		if !strings.Contains(page, "| `"+f.Name+"` |") {
 			t.Errorf("abi.md does not name %s", f.Name)
+		}
+	}
+	programs := string(pages()["wasi.md"])
+	for _, f := range abi.WASIFunctions() {
+		if !strings.Contains(programs, "\n| `"+f.Name+"` | ") || !strings.Contains(programs, f.Does) {
+			t.Errorf("wasi.md does not name %s", f.Name)
 		}
 	}
 	for _, l := range abi.LimitTable() {

@@ -103,17 +103,9 @@ func writeErrnos(b *bytes.Buffer) {
 
 func writeWASI(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n## The WASI subset\n\nImport module %s. None of it reaches outside the invocation. Results are WASI error numbers.\n\n| function | signature | what it does | price | per KiB |\n|---|---|---|---:|---:|\n", code(abi.WASIModule))
-	for _, f := range abi.WASIFunctions() {
-		params := make([]string, len(f.Params))
-		for i, p := range f.Params {
-			params[i] = p.String()
-		}
-		result := " -> i32"
-		if f.NoResult {
-			result = ""
-		}
-		price := f.Price()
-		fmt.Fprintf(b, "| %s | %s | %s | %d | %d |\n", code(f.Name), code("("+strings.Join(params, ", ")+")"+result), f.Does, price.Base, price.PerKiB)
+	for _, f := range abi.NativeWASI() {
+		price := f.Price
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %d |\n", code(f.Name), code(signature(&f)), f.ForNative(), price.Base, price.PerKiB)
 	}
 }
 
@@ -133,7 +125,8 @@ func writeVocabularies(b *bytes.Buffer) {
 - Capability ref: %s, at most %d bytes, such as %s.
 - Environment ref: %s.
 
-The manifest is the custom section %s; its %s is %s.
+The manifest is the custom section %s; its %s is %s. Modules that were built for another interface name that: see
+[wasi.md](wasi.md).
 `, strings.Join(reaches, " < "), strings.Join(classes, " < "), code("<domain>:<resource>.<verb>@<major>"), abi.MaxRefBytes, code("kb:page.read@1"),
 		code("environment:<slug>"), code(abi.ManifestSection), code("abi"), code(abi.Version))
 }

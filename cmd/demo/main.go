@@ -5,6 +5,7 @@
 //	go run ./cmd/demo -bin bin/ecotone -biomes bin/biomes
 //
 // With -policy it shows the permission plane instead: ceilings, flow, explanations, approvals, revocation.
+// With -agent it shows an agent that finds, is denied, asks and invokes over the Model Context Protocol.
 // With -stay it leaves a development gateway up instead, with the first-party biomes uploaded, and
 // says what to type next.
 package main
@@ -26,6 +27,7 @@ func main() {
 	biomes := flag.String("biomes", "bin/biomes", "folder of the first-party biomes")
 	stay := flag.Bool("stay", false, "leave a development gateway up")
 	policy := flag.Bool("policy", false, "show the permission plane")
+	agent := flag.Bool("agent", false, "show an agent over the Model Context Protocol")
 	data := flag.String("data", "data", "data directory, with -stay")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,6 +38,8 @@ func main() {
 		err = stayUp(ctx, *bin, *biomes, *data)
 	case *policy:
 		err = run(ctx, *bin, *biomes, policySteps)
+	case *agent:
+		err = run(ctx, *bin, *biomes, agentSteps)
 	default:
 		err = run(ctx, *bin, *biomes, steps)
 	}

@@ -29,7 +29,7 @@ type demo struct {
 	quiet  bool
 
 	server *exec.Cmd
-	ready  struct{ Invoke, Admin, Ops string }
+	ready  struct{ Invoke, Admin, Ops, MCP string }
 	origin *origin
 	http   *http.Server
 

@@ -245,7 +245,7 @@ type Ended struct {
 // Refused is a request that was refused before there was a session (PF-G1).
 type Refused struct {
 	Code     abi.Code    `json:"code"`
-	Listener string      `json:"listener,omitempty"` // invoke, admin, ops
+	Listener string      `json:"listener,omitempty"` // invoke, mcp, admin, ops
 	Method   string      `json:"method,omitempty"`
 	Route    string      `json:"route,omitempty"` // the route's pattern, not the path that was sent
 	Remote   string      `json:"remote,omitempty"`

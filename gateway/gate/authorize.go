@@ -45,6 +45,8 @@ func Authorize(s *Snapshot, f *Facts, d *Decision, t Terms) *authority.Authority
 		Invocation: t.Invocation, Org: f.Org, Space: f.Space, Session: f.Session, Workspace: f.Workspace,
 		Subject: f.Subject, User: f.User,
 		Biome: d.Biome, Digest: d.Digest, Capability: f.Capability, Export: d.Descriptor.Export,
+		Face: d.served.Face, Arguments: d.Descriptor.Arguments,
+		InputEncoding: d.Descriptor.InputEncoding, OutputEncoding: d.Descriptor.OutputEncoding,
 
 		Environment: env.Ref, Boundary: env.Boundary(), Reach: d.Reach,
 		Floor: org.Spaces.At(f.Space).Floor, Start: d.Start, Ceiling: d.Ceiling, Clearance: f.Clearance.Sink(),

@@ -66,6 +66,7 @@ type Ending struct {
 type Admission struct {
 	Install      string // id of the install grant, "" for an upload that has none
 	Digest       string
+	Face         abi.Face
 	Environments []abi.EnvironmentRef
 	Capabilities map[abi.CapabilityRef]*abi.Descriptor
 	Kept         Kept              // by the install grant: what counts

@@ -34,27 +34,41 @@ type Explanation struct {
 	Suggestions []problem.Suggestion `json:"suggestions,omitempty"`
 }
 
-// Explain judges an invocation of the caller's own and runs nothing. It is recorded.
+// Explain answers what [Pipeline.Judge] finds.
 func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
+	e, refused := p.Judge(ctx, r)
+	if refused != nil {
+		return *refused
+	}
+	return jsonAnswer(http.StatusOK, e)
+}
+
+// Judge judges an invocation of the caller's own and runs nothing. It is recorded. Exactly one of its results
+// is nil, the second when it was judged.
+func (p *Pipeline) Judge(ctx context.Context, r Request) (*Explanation, *Answer) {
+	refuse := func(s *session.Session, why *abi.Error) (*Explanation, *Answer) {
+		a := p.refuse(ctx, s, &r, why)
+		return nil, &a
+	}
 	now := p.o.Now()
 	s, refused := p.authenticate(&r)
 	if refused != nil {
-		return p.refuse(ctx, nil, &r, refused)
+		return refuse(nil, refused)
 	}
 	t, refused := parseTerms(&r, now)
 	if refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	c := &attempt{p: p, id: p.ids.next(now), face: r.Face, session: s, input: r.Input, terms: t, snapshot: p.o.Policy.Snapshot(), asks: true}
 	if refused := p.countQuestion(ctx, c.snapshot, s); refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
 	if refused := c.checkInputSize(); refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return refuse(s, refused)
 	}
 	denial := c.decide(ctx)
-	e := Explanation{
+	e := &Explanation{
 		AuditID: c.id, Decision: c.decision.Verdict.String(), Subject: s.Subject, Capability: t.ref, Environment: s.Environment,
 		Checks: c.decision.Explain(), ReachCheck: "enforced", Label: c.decision.Start, Ceiling: c.decision.Ceiling,
 		Config: c.decision.Config(), Suggestions: c.suggestions(), State: c.decision.Ending.State, ReplacedBy: c.decision.Ending.ReplacedBy,
@@ -69,9 +83,10 @@ func (p *Pipeline) Explain(ctx context.Context, r Request) Answer {
 		Operation: "invocation.explained", Actor: string(s.Subject), ObjectKind: "capability", Object: string(t.ref), Code: e.Code,
 	}})
 	if err != nil {
-		return p.broken(c.id, err)
+		a := p.broken(c.id, err)
+		return nil, &a
 	}
-	return jsonAnswer(http.StatusOK, e)
+	return e, nil
 }
 
 // Invocation shows one row of the caller's own session, as far as the session is cleared. What
@@ -82,31 +97,39 @@ func (p *Pipeline) Invocation(ctx context.Context, r Request, id string) Answer 
 	if refused != nil {
 		return p.refuse(ctx, nil, &r, refused)
 	}
+	out, _, refused := p.show(ctx, s, id)
+	if refused != nil {
+		return p.refuse(ctx, s, &r, refused)
+	}
+	return jsonAnswer(http.StatusOK, out)
+}
+
+// show is one row of a session's own, with its label, which the session's mark has taken on.
+func (p *Pipeline) show(ctx context.Context, s *session.Session, id string) (out Shown, label abi.Classification, refused *abi.Error) {
 	live := p.live.get(id) // before the row: what ends in between is proven there
 	row, err := p.o.Audit.Get(ctx, s.Org, id)
 	if e := abi.AsError(err); e != nil && e.Code != abi.CodeNotFound && e.Code != abi.CodeInvalidRequest {
-		return p.refuse(ctx, s, &r, e)
+		return out, 0, e
 	}
 	if err != nil || row.Decision == nil || row.Decision.Session != s.ID {
-		return p.refuse(ctx, s, &r, noInvocation())
+		return out, 0, noInvocation()
 	}
 	shown := row.View(s.Clearance)
 	if live != nil && shown.Cancel == "" {
 		shown.Cancel = live.cancelState()
 	}
-	label := shown.Label()
-	out := Shown{ownRow: toOwner(shown)}
+	out, label = Shown{ownRow: toOwner(shown)}, shown.Label()
 	if row.Decision.Verdict == audit.VerdictNeedsApproval {
 		var also abi.Classification
 		if out.Approval, also, err = p.waited(ctx, s, &shown); err != nil {
-			return p.refuse(ctx, s, &r, abi.AsError(err))
+			return out, 0, abi.AsError(err)
 		}
 		label = abi.Join(label, also)
 	}
 	if err := p.o.Policy.Release(context.WithoutCancel(ctx), s.ID, label); err != nil {
-		return p.refuse(ctx, s, &r, abi.AsError(err))
+		return out, 0, abi.AsError(err)
 	}
-	return jsonAnswer(http.StatusOK, out)
+	return out, label, nil
 }
 
 // Shown is one row of a session's own, with what came of waiting for a person.
@@ -173,7 +196,8 @@ func noInvocation() *abi.Error {
 
 // Capability is what a caller is shown of something it may invoke.
 type Capability struct {
-	Biome string `json:"biome"` // provenance, stamped by the gateway
+	Biome  string `json:"biome"`  // provenance, stamped by the gateway
+	Digest string `json:"digest"` // of the version that serves it, likewise
 	*abi.Descriptor
 	State      grant.State       `json:"lifecycle,omitempty"`  // deprecated, when it is; retired ones are not listed
 	ReplacedBy abi.CapabilityRef `json:"replacedBy,omitempty"` // what to invoke instead of a deprecated one
@@ -183,18 +207,27 @@ type Capability struct {
 // catalogue could not say.
 const listingWait = 2 * time.Second
 
-// Capabilities lists what the caller may invoke now, in order of refs, and nothing else: what is
-// denied is absent, not flagged.
+// Capabilities answers what [Pipeline.List] lists.
 func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
-	s, refused := p.authenticate(&r)
+	items, refused := p.List(ctx, r)
 	if refused != nil {
-		return p.refuse(ctx, nil, &r, refused)
+		return Answer{Problem: refused}
+	}
+	return jsonAnswer(http.StatusOK, map[string]any{"items": items})
+}
+
+// List lists what the caller may invoke now, in order of refs, and nothing else: what is denied is absent,
+// not flagged. It asks the gate as an invocation does, and uses nothing up. Exactly one of its results is nil.
+func (p *Pipeline) List(ctx context.Context, r Request) ([]Capability, *problem.Document) {
+	s, err := p.authenticate(&r)
+	if err != nil {
+		return nil, p.refuse(ctx, nil, &r, err).Problem
 	}
 	ctx, cancel := context.WithTimeout(ctx, listingWait)
 	defer cancel()
 	snapshot := p.o.Policy.Snapshot()
 	if snapshot.Stale {
-		return p.refuse(ctx, s, &r, abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest"))
+		return nil, p.refuse(ctx, s, &r, abi.Errorf(abi.CodePolicyStale, "the policy that is known may not be the newest")).Problem
 	}
 	items := []Capability{}
 	for _, org := range []string{s.Org, gate.SystemOrg} {
@@ -206,7 +239,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 			f := p.o.Policy.Facts(ctx, p.o.Catalogue, snapshot, s, ref, 0)
 			f.Rate, f.Schema = gate.Within, gate.Satisfied // listing uses nothing up
 			if d := gate.Decide(snapshot, f); d.Verdict != gate.Deny && d.Owner == org {
-				items = append(items, Capability{Biome: d.Biome, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
+				items = append(items, Capability{Biome: d.Biome, Digest: d.Digest, Descriptor: d.Descriptor, State: d.Ending.State, ReplacedBy: d.Ending.ReplacedBy})
 			}
 		}
 		if s.Org == gate.SystemOrg {
@@ -214,7 +247,7 @@ func (p *Pipeline) Capabilities(ctx context.Context, r Request) Answer {
 		}
 	}
 	slices.SortFunc(items, func(a, b Capability) int { return cmp.Compare(a.Ref, b.Ref) })
-	return jsonAnswer(http.StatusOK, map[string]any{"items": items})
+	return items, nil
 }
 
 func jsonAnswer(status int, v any) Answer {

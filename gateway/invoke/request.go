@@ -1,7 +1,6 @@
 package invoke
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +13,7 @@ import (
 // Request is what a caller sent, unparsed. Nothing in it names an environment, a space or a
 // subject: those come from the session (X27).
 type Request struct {
-	Face          string // which door it came through: http …
+	Face          string // which door it came through: http, mcp
 	Authorization string
 	Ref           string
 	Input         []byte // the pipeline's from here on
@@ -84,12 +83,22 @@ func (p *Pipeline) Recognises(authorization string) bool {
 	return refused == nil
 }
 
+// Admit reports why a request may not come in, nil when it may, and the id of the session that it speaks
+// for. Whatever it asks for is judged, as everything is, when it is asked.
+func (p *Pipeline) Admit(r Request) (session string, refused *abi.Error) {
+	s, refused := p.authenticate(&r)
+	if refused != nil {
+		return "", refused
+	}
+	return s.ID, nil
+}
+
 // terms are the parts of a request that a caller may choose.
 type terms struct {
 	ref      abi.CapabilityRef
 	declared abi.Classification // invalid: nothing was declared
 	deadline time.Time          // zero: only the limits bind
-	trace    string
+	trace    traced
 }
 
 // maxDeadline bounds what a caller may ask for; the environment's own limit is lower.
@@ -116,17 +125,6 @@ func parseTerms(r *Request, now time.Time) (terms, *abi.Error) {
 		}
 		t.deadline = now.Add(d)
 	}
-	t.trace = traceID(r.Trace)
+	t.trace = tracedBy(r.Trace)
 	return t, nil
-}
-
-// traceparent is the W3C Trace Context header, version 00.
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// traceID is the trace a caller belongs to, or "": a malformed header starts no trace.
-func traceID(header string) string {
-	if m := traceparent.FindStringSubmatch(header); m != nil && strings.Trim(m[1], "0") != "" {
-		return m[1]
-	}
-	return ""
 }

@@ -138,7 +138,7 @@ func (o *orgState) endings(b *biomeState) map[abi.CapabilityRef]gate.Ending {
 }
 
 func (o *orgState) admission(u *uploadState) *gate.Admission {
-	a := &gate.Admission{Digest: u.record.Digest, Capabilities: u.capabilities}
+	a := &gate.Admission{Digest: u.record.Digest, Face: u.manifest.ABI, Capabilities: u.capabilities}
 	a.Declared = o.kept(u.manifest.Requires.Capabilities, names(u.manifest.Requires.Endpoints), names(u.manifest.Requires.Secrets))
 	return a
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/keyspace"
 	"github.com/ecotone-dev/ecotone/gateway/listen"
+	"github.com/ecotone-dev/ecotone/gateway/metrics"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/ops"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
@@ -42,6 +43,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/schema"
 	"github.com/ecotone-dev/ecotone/gateway/store"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
+	"github.com/ecotone-dev/ecotone/gateway/trace"
 	"github.com/ecotone-dev/ecotone/gateway/version"
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/boundary"
@@ -58,12 +60,13 @@ type Options struct {
 	Listen         string
 	AdminListen    string
 	OpsListen      string
+	MCPListen      string            // "": MCP is there only under Dev, on the listener of the control plane
 	TLSCert        string            // PEM file; with it every listener speaks TLS
 	TLSKey         string            // PEM file
 	TLSOldest      listen.MinVersion // the zero value is 1.3
-	HostNames      []string // other names the listeners answer to
-	EgressLoopback bool     // the server's key to loopback endpoints (PF-A25)
-	KeyFile        string   // master key; "" is DIR/keys/master
+	HostNames      []string          // other names the listeners answer to
+	EgressLoopback bool              // the server's key to loopback endpoints (PF-A25)
+	KeyFile        string            // master key; "" is DIR/keys/master
 	Limits         abi.Limits
 	SubjectRate    rate.Limit       // invocations an hour of a subject, in organisations made from now on; 0 is [rate.DefaultSubject]
 	ClientRate     rate.Limit       // the same of a client; 0 is [rate.DefaultClient]
@@ -72,6 +75,7 @@ type Options struct {
 	AcceptPolicy   bool             // take the policy records as they are, though the mark says otherwise; see [policy.Options]
 	MemoryBudget   int64            // for what is kept loaded and ready, in bytes; see [host.Options]
 	DrainTimeout   time.Duration
+	Trace          trace.Options    // where spans go; without an endpoint there are none
 	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
 	Log            *slog.Logger
 
@@ -103,12 +107,14 @@ type Server struct {
 	audit    *audit.Log
 	host     *host.Host
 	pipeline *invoke.Pipeline
+	metrics  *metrics.Metrics
 	refusals *refusal.Recorder
 	doors    [numDoors]*listen.Listener
 	certs    *listen.Certificates // nil without TLS
 	data     *data.Server
 	admin    *http.Server
 	ops      *http.Server
+	mcp      *http.Server // nil: it has no listener of its own
 	draining atomic.Bool
 }
 
@@ -135,7 +141,7 @@ const maxConnections = 4096
 
 // Open opens the data directory and the listeners. Nothing is served before [Server.Run].
 func Open(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{o: o}
+	s := &Server{o: o, metrics: metrics.New()}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
@@ -207,14 +213,20 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Limiter != nil {
 		limiter = o.Limiter(limiter)
 	}
+	tracer, err := s.tracer(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
 		Schemas: schema.NewCache(schemasKept), Limiter: limiter, Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
 		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}), Box: approval.NewBox(keyring), Versions: workspaces.Versions,
+		Meter: s.metrics, Tracer: tracer,
 	})
 	if err := s.pipeline.Settle(ctx); err != nil {
 		return nil, err
 	}
+	s.measure()
 	return s, s.faces(originals, keyring, cat)
 }
 
@@ -225,6 +237,7 @@ const (
 	doorData = iota
 	doorAdmin
 	doorOps
+	doorMCP // optional: it may be nil
 	numDoors
 )
 
@@ -250,7 +263,11 @@ func (s *Server) bind() error {
 	}
 	for i, door := range [numDoors]struct{ name, address string }{
 		doorData: {"data", s.o.Listen}, doorAdmin: {"admin", s.o.AdminListen}, doorOps: {"ops", s.o.OpsListen},
+		doorMCP: {"mcp", s.o.MCPListen},
 	} {
+		if i == doorMCP && door.address == "" {
+			continue
+		}
 		ln, err := listen.Open(door.name, door.address, o)
 		if err != nil {
 			return err
@@ -393,6 +410,9 @@ func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Ser
 func (s *Server) addresses() []netip.AddrPort {
 	var out []netip.AddrPort
 	for _, ln := range s.doors {
+		if ln == nil {
+			continue
+		}
 		if a, ok := ln.AddrPort(); ok {
 			out = append(out, a)
 		}
@@ -413,9 +433,32 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	if err != nil {
 		return err
 	}
-	s.admin = admin.HTTPServer(control, s.o.Log)
-	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
+	besides, err := s.openMCP(control)
+	if err != nil {
+		return err
+	}
+	s.admin = admin.HTTPServer(besides, s.o.Log)
+	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics.Handler()), s.o.Log)
 	return nil
+}
+
+// tracer is where spans go, or nil.
+func (s *Server) tracer(ctx context.Context) (invoke.Tracer, error) {
+	if s.o.Trace.Endpoint == "" {
+		return nil, nil
+	}
+	s.o.Trace.Log = s.o.Log
+	t, err := trace.Open(ctx, s.o.Trace)
+	if err != nil {
+		return nil, err
+	}
+	s.closing(func() error {
+		if err := t.Close(); err != nil { // a collector that is gone is no reason to end badly
+			s.o.Log.Warn("the last spans were not sent", "error", err)
+		}
+		return nil
+	})
+	return t, nil
 }
 
 // largestInput is the most that any environment takes as input now.
@@ -442,6 +485,7 @@ type ready struct {
 	Invoke string `json:"invoke"`
 	Admin  string `json:"admin"`
 	Ops    string `json:"ops"`
+	MCP    string `json:"mcp,omitempty"`
 	Dev    bool   `json:"dev"`
 }
 
@@ -452,7 +496,10 @@ func (s *Server) Run(ctx context.Context, out io.Writer) error {
 	go func() { failed <- s.data.Serve(s.doors[doorData]) }()
 	go func() { failed <- ignoreClosed(s.admin.Serve(s.doors[doorAdmin])) }()
 	go func() { failed <- ignoreClosed(s.ops.Serve(s.doors[doorOps])) }()
-	line := ready{Event: "ready", Dev: s.o.Dev}
+	if s.mcp != nil {
+		go func() { failed <- ignoreClosed(s.mcp.Serve(s.doors[doorMCP])) }()
+	}
+	line := ready{Event: "ready", MCP: s.MCP(), Dev: s.o.Dev}
 	line.Invoke, line.Admin, line.Ops = s.doors[doorData].URL(), s.doors[doorAdmin].URL(), s.doors[doorOps].URL()
 	if err := json.NewEncoder(out).Encode(line); err != nil {
 		return errors.Join(err, s.stop())
@@ -481,7 +528,7 @@ func (s *Server) stop() error {
 	err := s.pipeline.Drain(ctx, drainGrace)
 	closeCtx, cancelClose := context.WithTimeout(context.Background(), drainGrace)
 	defer cancelClose()
-	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx))
+	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx), s.closeMCP(closeCtx))
 	if _, auditErr := s.audit.Append(context.Background(), audit.Event{Body: audit.System{Event: "stopped", Version: version.Version}}); auditErr != nil {
 		err = errors.Join(err, auditErr)
 	}
@@ -521,13 +568,5 @@ func (s *Server) checks(cat catalogue.Catalogue) []ops.Check {
 			_, _, err := cat.Reach(ctx, "default", "", "ready:probe.read@1")
 			return err
 		}},
-	}
-}
-
-func (s *Server) metrics() []ops.Metric {
-	return []ops.Metric{
-		{Name: "ecotone_invocations_running", Help: "Invocations that run or wait.", Kind: "gauge", Value: func() float64 { return float64(s.pipeline.Running()) }},
-		{Name: "ecotone_guest_starts_total", Help: "Invocations for which guest code was entered.", Kind: "counter", Value: func() float64 { return float64(s.host.Started()) }},
-		{Name: "ecotone_policy_generation", Help: "Number of the last policy change.", Kind: "gauge", Value: func() float64 { return float64(s.policy.Snapshot().Generation) }},
 	}
 }

@@ -226,7 +226,7 @@ func atTheBoundary(w *bypass) []attempt {
 // same face.
 func TestBypass(t *testing.T) {
 	t.Parallel()
-	for _, f := range []face{overHTTP{}, &overCLI{}, overCapability{}} {
+	for _, f := range []face{overHTTP{}, &overCLI{}, overCapability{}, overMCP{}, overMCP{meta: true}} {
 		t.Run(f.name(), func(t *testing.T) {
 			t.Parallel()
 			w := newBypass(t)

@@ -50,7 +50,7 @@ func newBypass(t *testing.T) *bypass {
 	t.Cleanup(w.origin.Close)
 	w.elsewhere = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { w.refused.Add(1) }))
 	t.Cleanup(w.elsewhere.Close)
-	w.g = servertest.Start(t, func(o *server.Options) { o.EgressLoopback = true })
+	w.g = servertest.Start(t, withMCP, func(o *server.Options) { o.EgressLoopback = true })
 	g := w.g
 	host, port, _ := strings.Cut(strings.TrimPrefix(w.origin.URL, "http://"), ":")
 	endpoint(g, "origin", w.origin.URL, map[string]any{"rule": map[string]any{

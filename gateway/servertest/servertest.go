@@ -71,6 +71,7 @@ type Gateway struct {
 	Invoke    string // base URL of the data plane
 	Admin     string
 	Ops       string
+	MCP       string // endpoint of the direct shape; the other is /meta below it
 	Operator  string // token
 	Dev       string // token; "" without Dev
 	Server    *server.Server
@@ -109,6 +110,7 @@ func Start(t testing.TB, options ...func(*server.Options)) *Gateway {
 		scheme = "https://"
 	}
 	g.Invoke, g.Admin, g.Ops = scheme+data, scheme+control, scheme+ops
+	g.MCP = s.MCP()
 	ready := make(chan struct{})
 	go func() { g.done <- s.Run(ctx, readyWriter(ready)) }()
 	<-ready

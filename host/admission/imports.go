@@ -8,8 +8,8 @@ import (
 	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
-// imports holds every import against the host-function table and the WASI subset, the only
-// doors a module has (H1).
+// imports holds every import against the tables of the module's face, the only doors a module
+// has (H1).
 func (i *inspection) imports() {
 	for n := range i.m.Imports {
 		im := &i.m.Imports[n]
@@ -19,13 +19,17 @@ func (i *inspection) imports() {
 			got = i.m.Types[im.Type]
 			seen.Signature = got.String()
 		}
-		want, reach, known := lookUp(im)
-		switch {
+		row, known := i.face.Import(im.Module, im.Name)
+		want, reach := funcType(row), row.Reach
+		switch other, mixed := i.otherFace(im); {
 		case reservedImport(im):
 			i.refuseImport(im, abi.CodeNameReserved, "this host speaks "+abi.Module,
 				"import %s of %s: names that begin with %q are the host's", abi.Quote(im.Name), abi.Quote(im.Module), abi.ReservedPrefix)
+		case mixed:
+			i.refuseImport(im, abi.CodeFaceMixed, mixedHint(other),
+				"import %s of %s belongs to %s; the manifest says that this is %s", abi.Quote(im.Name), abi.Quote(im.Module), other.Title, i.face.Title)
 		case !known:
-			i.refuseImport(im, abi.CodeImportUnknown, unknownHint(im),
+			i.refuseImport(im, abi.CodeImportUnknown, i.unknownHint(im),
 				"import %s of %s is not in the ABI", abi.Quote(im.Name), abi.Quote(im.Module))
 		case im.Kind != wasm.KindFunc:
 			i.refuseImport(im, abi.CodeImportSignature, "",
@@ -56,30 +60,16 @@ func (i *inspection) refuseImport(im *wasm.Import, code abi.Code, hint, format s
 	i.refuse(code, wasm.SectionImport, im.Offset, hint, format, args...)
 }
 
-// lookUp finds an import in the two tables. The reach of a WASI function is 0: none of them
-// reaches outside the invocation.
-func lookUp(im *wasm.Import) (want wasm.FuncType, reach abi.Reach, known bool) {
-	switch im.Module {
-	case abi.Module:
-		if f, ok := abi.FunctionByName(im.Name); ok {
-			for _, p := range f.Params {
-				want.Params = append(want.Params, wasm.ValType(p.Type))
-			}
-			want.Results = []wasm.ValType{wasm.I64}
-			return want, f.Reach, true
-		}
-	case abi.WASIModule:
-		if f, ok := abi.WASIFunctionByName(im.Name); ok {
-			for _, p := range f.Params {
-				want.Params = append(want.Params, wasm.ValType(p))
-			}
-			if !f.NoResult {
-				want.Results = []wasm.ValType{wasm.I32}
-			}
-			return want, 0, true
-		}
+// funcType is a signature of the contract as the reader's.
+func funcType(s abi.Signature) wasm.FuncType {
+	return wasm.FuncType{Params: valTypes(s.Params), Results: valTypes(s.Results)}
+}
+
+func valTypes(in []abi.ValueType) (out []wasm.ValType) {
+	for _, t := range in {
+		out = append(out, wasm.ValType(t))
 	}
-	return wasm.FuncType{}, 0, false
+	return out
 }
 
 // reservedImport reports names that only the host may add to a module, other versions of the
@@ -100,22 +90,28 @@ var foreign = []struct{ module, hint string }{
 	{"gojs", "built for a browser: use GOOS=wasip1 and -buildmode=c-shared"},
 	{"wbg", "built with wasm-bindgen for JavaScript: export plain functions instead"},
 	{"__wbindgen", "built with wasm-bindgen for JavaScript: export plain functions instead"},
-	{"extism:", "an Extism plug-in: it imports another host's functions"},
+	{"extism:host/user", "an Extism plug-in that needs functions of the program it was written for, which are not there"},
+	{"extism:", "the plug-in interface has no such function; a manifest that says \"abi\": \"extism:host/env\" has those of its kernel"},
 }
 
 // outsideWASI says why functions of preview 1 are not in the subset.
 var outsideWASI = []struct{ prefix, hint string }{
 	{"sock_", "there are no sockets: use http_fetch"},
-	{"path_", "there are no paths: use the file functions of " + abi.Module},
-	{"fd_", "there are no files behind descriptors: use the file functions of " + abi.Module},
+	{"path_", "there are no paths: use the file functions of " + abi.Module + orForeign},
+	{"fd_", "there are no files behind descriptors: use the file functions of " + abi.Module + orForeign},
 	{"proc_raise", "there are no signals"},
 }
 
-func unknownHint(im *wasm.Import) string {
+const orForeign = `, or say "abi": "` + abi.WASIModule + `" in the manifest of a program that was written for WASI alone`
+
+func (i *inspection) unknownHint(im *wasm.Import) string {
 	switch im.Module {
 	case abi.Module:
 		return "the functions of " + abi.Module + " are listed in the ABI reference"
 	case abi.WASIModule:
+		if i.face.Foreign {
+			return "WASI preview 1 has no such function"
+		}
 		for _, o := range outsideWASI {
 			if strings.HasPrefix(im.Name, o.prefix) {
 				return o.hint
@@ -133,7 +129,7 @@ func unknownHint(im *wasm.Import) string {
 			return f.hint
 		}
 	}
-	return "a module may import from " + abi.Module + " and " + abi.WASIModule + " only"
+	return i.face.Title + " may import from " + strings.Join(i.face.Modules, " and ") + " only"
 }
 
 // looksLike reports whether a name reads like another without being it: case, white space and

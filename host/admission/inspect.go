@@ -32,6 +32,7 @@ func (in Inspector) Inspect(biome wasm.Original) *Report {
 	if m != nil {
 		i.report.Module = m
 		i.manifest()
+		i.chooseFace()
 		i.imports()
 		i.exports()
 		i.start()
@@ -49,6 +50,7 @@ type inspection struct {
 	beside []byte // manifest that came beside the module, or nil
 	m      *wasm.Module
 	report *Report
+	face   *abi.FaceInfo
 }
 
 func (i *inspection) add(p Problem) {

@@ -22,7 +22,7 @@ func (i *inspection) manifest() {
 	if len(sections) == 0 {
 		if !i.m.Unread(wasm.SectionCustom) {
 			i.refuse(abi.CodeManifestMissing, wasm.SectionCustom, uint32(len(i.module)),
-				"ecotone biome build embeds a manifest into a module; biome push --manifest sends one beside it", "there is no custom section %q", abi.ManifestSection)
+				i.manifestHint(), "there is no custom section %q", abi.ManifestSection)
 		}
 		return
 	}

@@ -82,6 +82,8 @@ type Report struct {
 	Problems   []Problem     `json:"problems"`
 	Warnings   []Warning     `json:"warnings"`
 
+	// Face is the manifest's, or without one that can be read what the imports look like.
+	Face abi.Face `json:"-"`
 	// ManifestBytes is the manifest as uploaded, not part of the JSON form.
 	ManifestBytes []byte `json:"-"`
 	// Module is the module's structure, for what comes after admission; nil when there is none.

@@ -47,7 +47,7 @@ func prepare(t *testing.T, module []byte) *engine.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := engine.NewImage(ctx, r, compiled)
+	image, err := engine.NewImage(ctx, r, compiled, abi.FaceNative)
 	if err != nil {
 		t.Fatal(err)
 	}

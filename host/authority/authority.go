@@ -29,6 +29,10 @@ type Spec struct {
 	Digest     string // hex SHA-256 over length-prefixed manifest and module
 	Capability abi.CapabilityRef
 	Export     string
+	Face       abi.Face // what the module was built for; "" is native
+	Arguments  []string // of a command
+	// How a foreign guest's bytes stand for the JSON that callers see.
+	InputEncoding, OutputEncoding abi.Encoding
 
 	Environment abi.EnvironmentRef
 	Boundary    bool      // boundary family: coarse clock

@@ -92,22 +92,6 @@ func TestCallsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The subset of WASI that runtimes call without asking whether it is worth it.
-func TestWASIAllocatesNothing(t *testing.T) {
-	for name, args := range map[string][]uint64{
-		"clock_time_get": {0, 0, 64}, "random_get": {64, 8}, "sched_yield": {}, "fd_read": {0, 0, 0, 64}, "environ_sizes_get": {64, 72},
-	} {
-		ctx, inv, _, mem := steady(t)
-		call := func() int32 { return boundary.WASI(ctx, inv, name, mem, args) }
-		if got := call(); got != abi.WASISuccess {
-			t.Fatalf("%s: %d", name, got)
-		}
-		if n := testing.AllocsPerRun(1000, func() { call() }); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
-	}
-}
-
 // BenchmarkCall is what the boundary adds to each host call.
 func BenchmarkCall(b *testing.B) {
 	for _, c := range steadyCalls {

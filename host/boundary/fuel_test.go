@@ -183,29 +183,6 @@ func TestBytesOutArePaid(t *testing.T) {
 	}
 }
 
-// S10: the WASI subset is priced in the same measure.
-func TestWASIIsPriced(t *testing.T) {
-	for _, fn := range abi.WASIFunctions() {
-		price := fn.Price()
-		if price.Base == 0 {
-			t.Errorf("%s is free", fn.Name)
-		}
-		r := newRig(t, withFuel(int64(price.Base)-1))
-		g := r.metered()
-		boundary.WASI(context.Background(), r.inv, fn.Name, r.mem, make([]uint64, len(fn.Params)))
-		if over := r.inv.Over(); over == nil || over.Code != abi.CodeFuelExhausted {
-			t.Errorf("%s: %v", fn.Name, over)
-		}
-		g.done()
-	}
-	r := newRig(t)
-	g := r.metered()
-	boundary.WASI(context.Background(), r.inv, "random_get", r.mem, []uint64{0, 4096})
-	if o := g.done(); o.Receipt.Fuel != 200+4*200 {
-		t.Errorf("%d fuel", o.Receipt.Fuel)
-	}
-}
-
 // S4: a child has no more fuel than those above it have left, whatever its own limit.
 func TestChildrenSpendTheFuelAboveThem(t *testing.T) {
 	r := newRig(t, withFuel(100_000))

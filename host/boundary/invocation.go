@@ -65,7 +65,8 @@ type Invocation struct {
 	phase    Phase
 	asked    []string   // see Asked
 	over     *abi.Error // why the guest must not run on; set once
-	left     bool       // over by proc_exit(0) after it had answered: a success
+	left     bool       // over by an exit that is a success
+	exited   bool       // over by an exit, and nothing else
 	label    abi.Classification
 	withheld int64 // objects above the ceiling so far
 
@@ -91,8 +92,9 @@ type Invocation struct {
 	intent   bool        // the durable intent is recorded
 	served   bool        // somebody outside was given the invocation, or its context
 	call     call
-	wasi     wasiCall
-	refused  *abi.Error // see Refused
+	visit    Visit
+	keepers  [numSlots]Keeper // what a face keeps; nil: nothing
+	refused  *abi.Error       // see Refused
 	copies   copies
 	piece    *[512]byte // of random bytes, on their way; nil until there are any
 	lines    []Line

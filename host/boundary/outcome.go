@@ -83,6 +83,11 @@ func (inv *Invocation) checkOutput() *abi.Error {
 	switch {
 	case inv.tooLarge:
 		return abi.Errorf(abi.CodeOutputLimit, "the output is larger than %d bytes", inv.limits.Get(abi.LimitOutputBytes))
+	}
+	if err := inv.encode(); err != nil {
+		return err
+	}
+	switch {
 	case inv.output == nil:
 		return abi.Errorf(abi.CodeOutputMissing, "the capability ended without an output")
 	}

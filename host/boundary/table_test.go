@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,21 +52,6 @@ func TestHandlersAreTheTable(t *testing.T) {
 }
 
 func isPointer(name string) bool { return strings.HasSuffix(name, "_ptr") }
-
-func TestWASIHandlersAreTheSubset(t *testing.T) {
-	var rows, handled []string
-	for _, fn := range abi.WASIFunctions() {
-		rows = append(rows, fn.Name)
-	}
-	for name := range wasiHandlers {
-		handled = append(handled, name)
-	}
-	slices.Sort(rows)
-	slices.Sort(handled)
-	if !slices.Equal(rows, handled) {
-		t.Errorf("rows     %v\nhandlers %v", rows, handled)
-	}
-}
 
 // A function without a target has a line only when it is refused; all others always have one.
 func TestEveryEffectHasATarget(t *testing.T) {

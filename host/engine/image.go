@@ -17,30 +17,36 @@ import (
 // Image is one compiled module of one organisation, ready to be instantiated. It has an
 // engine runtime of its own (S11) and is safe for concurrent use.
 type Image struct {
-	runtime     wazero.Runtime
-	compiled    wazero.CompiledModule
-	initialSize int64 // bytes of memory an instance begins with
-	mostSize    int64 // bytes of memory the module allows itself
-	initializes bool
-	provides    map[string]bool // exports that are functions () -> i32
+	runtime      wazero.Runtime
+	compiled     wazero.CompiledModule
+	initialSize  int64    // bytes of memory an instance begins with
+	mostSize     int64    // bytes of memory the module allows itself
+	initializers []string // exports, in their order
+	face         abi.Face
+	provides     map[string]bool // exports that may serve a capability
 
 	keeping Keeping
 	learned atomic.Pointer[string]   // why instances are not kept, found out by running
 	shelves atomic.Pointer[[]*shelf] // of pools, changed under mu
 
 	mu    sync.Mutex
-	links map[LinkSet]*links // made when first used
+	links map[LinkSet]links // made when first used
 }
 
 const (
-	exportMemory     = "memory"
-	exportInitialize = "_initialize"
+	exportMemory     = abi.ExportMemory
+	exportInitialize = abi.ExportInitialize
 )
 
 // NewImage takes over a runtime and a module compiled in it, also when it fails: then it
-// closes the runtime. The module was metered for [StackBytes]. Admission has checked what is checked here again, because an engine
+// closes the runtime. The module was metered for [StackBytes], and built for a face. Admission has checked what is checked here again, because an engine
 // that is handed anything else would find out in the middle of a run.
-func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule) (*Image, error) {
+func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule, face abi.Face) (*Image, error) {
+	row, ok := face.Info()
+	if !ok || faces[row.Face] == nil {
+		_ = r.Close(ctx)
+		return nil, abi.Errorf(abi.CodeInternal, "the module is for an interface that is not linked here")
+	}
 	if !slices.ContainsFunc(compiled.ImportedFunctions(), isRefuel) {
 		_ = r.Close(ctx)
 		return nil, abi.Errorf(abi.CodeInternal, "the module is not metered, so nothing would end it")
@@ -53,24 +59,38 @@ func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 	functions := compiled.ExportedFunctions()
 	provides := make(map[string]bool)
 	for name, f := range functions {
-		if len(f.ParamTypes()) == 0 && slices.Equal(f.ResultTypes(), i32) {
-			provides[name] = true
-		}
+		provides[name] = name != exportInitialize && len(f.ParamTypes()) == 0 &&
+			slices.ContainsFunc(row.Results, func(r []abi.ValueType) bool { return slices.Equal(f.ResultTypes(), valueTypes(r)) })
 	}
-	_, initializes := functions[exportInitialize]
 	most := int64(wasm.MaxPages) << 16
 	if pages, ok := memory.Max(); ok {
 		most = int64(pages) << 16
 	}
 	return &Image{
-		runtime:     r,
-		compiled:    compiled,
-		initialSize: int64(memory.Min()) << 16,
-		mostSize:    most,
-		initializes: initializes,
-		provides:    provides,
-		links:       make(map[LinkSet]*links),
+		runtime:      r,
+		compiled:     compiled,
+		initialSize:  int64(memory.Min()) << 16,
+		mostSize:     most,
+		initializers: initializersOf(row, functions),
+		face:         row.Face,
+		provides:     provides,
+		links:        make(map[LinkSet]links),
 	}, nil
+}
+
+// initializersOf are the exports that initialise a module: of a face that knows several, those that its own
+// hosts call. A Haskell runtime is started after what it was linked with; otherwise the first one does it.
+func initializersOf(face *abi.FaceInfo, functions map[string]api.FunctionDefinition) (out []string) {
+	known := face.Initializers
+	if known == nil {
+		known = []string{exportInitialize}
+	}
+	for _, name := range known {
+		if functions[name] != nil && (name == abi.ExportHaskell || len(out) == 0) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func isRefuel(f api.FunctionDefinition) bool {
@@ -78,8 +98,8 @@ func isRefuel(f api.FunctionDefinition) bool {
 	return imported && module == meter.ImportModule && name == meter.ImportRefuel
 }
 
-// Provides reports whether the module exports a capability under this name: a function
-// () -> i32.
+// Provides reports whether the module exports a capability under this name: a function that takes
+// nothing and returns what its face has capabilities return.
 func (i *Image) Provides(export string) bool { return i.provides[export] }
 
 // fits refuses an image that begins with more memory than the limit. A larger maximum does
@@ -92,13 +112,13 @@ func (i *Image) fits(limits *abi.Limits) *abi.Error {
 }
 
 // linked returns the host modules of a link set.
-func (i *Image) linked(ctx context.Context, set LinkSet) (*links, error) {
+func (i *Image) linked(ctx context.Context, set LinkSet) (links, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if l := i.links[set]; l != nil {
 		return l, nil
 	}
-	l, err := newLinks(context.WithoutCancel(ctx), i.runtime, set)
+	l, err := newLinks(context.WithoutCancel(ctx), i.runtime, i.face, set)
 	if err != nil {
 		return nil, abi.Errorf(abi.CodeInternal, "the host functions do not link: %w", err)
 	}

@@ -144,7 +144,7 @@ func TestImageNeedsAMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := engine.NewImage(ctx, r, compiled); abi.CodeOf(err) != abi.CodeExportMissing {
+		if _, err := engine.NewImage(ctx, r, compiled, abi.FaceNative); abi.CodeOf(err) != abi.CodeExportMissing {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

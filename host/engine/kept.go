@@ -34,7 +34,7 @@ type kept struct {
 	lent   int        // times
 	since  time.Time  // when it was put back
 	cost   int64      // what the pool's budget has for it
-	intact bool       // the last call returned by itself, and nothing ended the invocation
+	intact bool       // the last call returned or exited by itself, and nothing else ended the invocation
 	debtor *share.Org // pays for putting it back
 	result [1]uint64
 }
@@ -48,6 +48,8 @@ func (k *kept) Call(ctx context.Context, export string) *abi.Error {
 	err := k.enter(ctx, inv, k.handles.of(k.module, export).f)
 	k.handles.trim()
 	if err != nil {
+		// A process that ended leaves nothing half done: it is put back as after a return.
+		k.intact = inv.Exited() && boundary.Ended(ctx) == nil
 		return failure(ctx, inv, err)
 	}
 	k.intact = settled(ctx, inv)

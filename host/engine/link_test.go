@@ -93,7 +93,7 @@ func TestWarmImageStaysNarrow(t *testing.T) {
 // H1: every WASI function of the subset links, and none that is not in it.
 func TestWASISubsetLinks(t *testing.T) {
 	e := engine.New(engine.Fresh{})
-	for _, fn := range abi.WASIFunctions() {
+	for _, fn := range abi.NativeWASI() {
 		b := w.New()
 		b.WASI(fn.Name)
 		b.Capability("run", w.I32Const(7))

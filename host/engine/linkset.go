@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -10,7 +11,9 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/extism"
 	"github.com/ecotone-dev/ecotone/host/meter"
+	"github.com/ecotone-dev/ecotone/host/wasi"
 )
 
 // LinkSet says which host functions an instance is linked to. There are as many as there are
@@ -32,44 +35,60 @@ func (s LinkSet) Has(fn *abi.Function) bool {
 	return fn.Reach.Within(s.Reach) && (fn.Group != abi.GroupFiles || s.Files)
 }
 
-// links are the host modules of one link set within one runtime. They hold no state: which
-// invocation calls is in the call's context.
-type links struct{ host, wasi, meter api.Module }
+// links are the host modules of one link set within one runtime, by import module. They hold no state:
+// which invocation calls is in the call's context.
+type links map[string]api.Module
 
-func newLinks(ctx context.Context, r wazero.Runtime, set LinkSet) (*links, error) {
-	host := r.NewHostModuleBuilder(abi.Module)
+// linkModule fills one host module for a link set.
+type linkModule func(b wazero.HostModuleBuilder, set LinkSet)
+
+// faces says what the guests of each face are linked to. Every face has what meters it besides.
+var faces = map[abi.Face]map[string]linkModule{
+	abi.FaceNative: {abi.Module: hostFunctions, abi.WASIModule: doors(wasi.Native())},
+	abi.FaceWASI:   {abi.WASIModule: doors(wasi.Full())},
+	abi.FaceExtism: {abi.ExtismModule: doors(extism.Doors()), abi.WASIModule: doors(wasi.Full())},
+}
+
+func newLinks(ctx context.Context, r wazero.Runtime, face abi.Face, set LinkSet) (links, error) {
+	all := maps.Clone(faces[face])
+	all[meter.ImportModule] = meterFunctions
+	l := make(links, len(all))
+	for name, fill := range all {
+		b := r.NewHostModuleBuilder(name)
+		fill(b, set)
+		module, err := instantiateNameless(ctx, r, b)
+		if err != nil {
+			return nil, err
+		}
+		l[name] = module
+	}
+	return l, nil
+}
+
+func hostFunctions(b wazero.HostModuleBuilder, set LinkSet) {
 	for i := range abi.Functions() {
 		fn := &abi.Functions()[i]
 		f := denied(fn)
 		if set.Has(fn) {
 			f = called(fn)
 		}
-		host.NewFunctionBuilder().WithGoModuleFunction(f, paramTypes(fn), i64).Export(fn.Name)
+		b.NewFunctionBuilder().WithGoModuleFunction(f, paramTypes(fn), i64).Export(fn.Name)
 	}
-	wasi := r.NewHostModuleBuilder(abi.WASIModule)
-	for _, fn := range abi.WASIFunctions() {
-		results := i32
-		if fn.NoResult {
-			results = nil
+}
+
+func meterFunctions(b wazero.HostModuleBuilder, _ LinkSet) {
+	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(meter.ImportRefuel)
+	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(overflow), nil, nil).Export(meter.ImportOverflow)
+}
+
+// doors links a face's functions, whatever the link set: what they may do is asked where they do it.
+func doors(table []boundary.Door) linkModule {
+	return func(b wazero.HostModuleBuilder, _ LinkSet) {
+		for i := range table {
+			d := &table[i]
+			b.NewFunctionBuilder().WithGoModuleFunction(opened(d), valueTypes(d.Signature.Params), valueTypes(d.Signature.Results)).Export(d.Name)
 		}
-		wasi.NewFunctionBuilder().WithGoModuleFunction(calledWASI(fn), valueTypes(fn.Params), results).Export(fn.Name)
 	}
-	fuel := r.NewHostModuleBuilder(meter.ImportModule)
-	fuel.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(refuel), nil, nil).Export(meter.ImportRefuel)
-	fuel.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(overflow), nil, nil).Export(meter.ImportOverflow)
-	hostModule, err := instantiateNameless(ctx, r, host)
-	if err != nil {
-		return nil, err
-	}
-	wasiModule, err := instantiateNameless(ctx, r, wasi)
-	if err != nil {
-		return nil, err
-	}
-	meterModule, err := instantiateNameless(ctx, r, fuel)
-	if err != nil {
-		return nil, err
-	}
-	return &links{hostModule, wasiModule, meterModule}, nil
 }
 
 // instantiateNameless makes a module that is found by the import resolver only, so that one
@@ -83,15 +102,10 @@ func instantiateNameless(ctx context.Context, r wazero.Runtime, b wazero.HostMod
 }
 
 // resolve is the context under which a guest's imports are resolved to these modules.
-func (l *links) resolve(ctx context.Context) context.Context {
+func (l links) resolve(ctx context.Context) context.Context {
 	return experimental.WithImportResolver(ctx, func(module string) api.Module {
-		switch module {
-		case abi.Module:
-			return l.host
-		case abi.WASIModule:
-			return l.wasi
-		case meter.ImportModule:
-			return l.meter
+		if m, ok := l[module]; ok {
+			return m
 		}
 		return nil
 	})
@@ -114,13 +128,13 @@ func denied(fn *abi.Function) api.GoModuleFunc {
 	}
 }
 
-func calledWASI(fn abi.WASIFunction) api.GoModuleFunc {
-	n := len(fn.Params)
+func opened(d *boundary.Door) api.GoModuleFunc {
+	n, answers := len(d.Signature.Params), len(d.Signature.Results) > 0
 	return func(ctx context.Context, guest api.Module, stack []uint64) {
 		inv := boundary.From(ctx)
-		errno := boundary.WASI(ctx, inv, fn.Name, guest.Memory(), stack[:n])
-		if !fn.NoResult {
-			stack[0] = uint64(uint32(errno))
+		result := boundary.Foreign(ctx, inv, d, guest.Memory(), stack[:n])
+		if answers {
+			stack[0] = result
 		}
 		unwindIfOver(inv)
 	}

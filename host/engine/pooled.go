@@ -33,8 +33,8 @@ type PoolOptions struct {
 //
 // A module that cannot be put back, or whose initialiser asked for what may not be frozen, gets
 // a new instance for each invocation, as from [Fresh]; [Image.FreshBecause] says why. An
-// instance is closed instead of put back when its call did not return by itself (trap,
-// deadline, cancellation, exit, fault of the host), when its memory grew, when it has served
+// instance is closed instead of put back when its call neither returned nor exited by itself (trap,
+// deadline, cancellation, fault of the host), when its memory grew, when it has served
 // its number of invocations, and when the budget is used up by others.
 //
 // An instance always has one owner, who alone touches it: the goroutine that runs its guest, and

@@ -34,7 +34,7 @@ func TestLeakHunter(t *testing.T) {
 	needsImages(t)
 	image := keepable(t, hunter())
 	p, e := pooled(t)
-	reused := map[string]bool{"leave": true, "leave_status": true, "leave_log": true, "leave_fetch": true}
+	reused := map[string]bool{"leave": true, "leave_status": true, "leave_log": true, "leave_exit": true, "leave_fetch": true}
 	for export, want := range map[string]string{
 		"leave": "1", "leave_status": "GUEST_ERROR", "leave_log": "1", "leave_grown": "1", "leave_trap": "GUEST_TRAP",
 		"leave_exit": "1", "leave_loop": "DEADLINE_EXCEEDED", "leave_fetch": "1",

@@ -61,7 +61,7 @@ func compiled(t testing.TB, module []byte) *engine.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := engine.NewImage(ctx, r, compiled)
+	image, err := engine.NewImage(ctx, r, compiled, abi.FaceNative)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func unmetered(t testing.TB, module []byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := engine.NewImage(ctx, r, compiled)
+	image, err := engine.NewImage(ctx, r, compiled, abi.FaceNative)
 	if err == nil {
 		_ = image.Close(ctx)
 	}

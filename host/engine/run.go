@@ -53,10 +53,16 @@ func (e *Engine) run(ctx context.Context, image *Image, inv *boundary.Invocation
 	if ctx.Err() != nil {
 		return nil, boundary.Ended(ctx)
 	}
+	if face, ok := spec.Face.Info(); !ok || face.Face != image.face {
+		return nil, abi.Errorf(abi.CodeInternal, "the module was loaded for another interface than it is invoked for")
+	}
 	if !image.Provides(spec.Export) {
 		return nil, abi.Errorf(abi.CodeExportMissing, "the module exports no capability %s", abi.Quote(spec.Export))
 	}
 	if err := image.fits(inv.Limits()); err != nil {
+		return nil, err
+	}
+	if err := inv.Decode(); err != nil {
 		return nil, err
 	}
 	e.started.Add(1)
@@ -72,7 +78,8 @@ func (e *Engine) enter(ctx context.Context, image *Image, inv *boundary.Invocati
 		return nil, err
 	}
 	inv.Enter(boundary.PhaseRun)
-	return instance, instance.Call(ctx, inv.Authority().Spec().Export)
+	failure := instance.Call(ctx, inv.Authority().Spec().Export)
+	return instance, inv.Settle(ctx, failure)
 }
 
 func contain(err **abi.Error) {

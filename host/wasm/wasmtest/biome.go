@@ -21,7 +21,7 @@ func (b *Builder) Host(name string) uint32 {
 	return b.ImportFunc(abi.Module, name, params, Types(I64))
 }
 
-// WASI imports a function of the WASI subset, with the signature of its row, and returns
+// WASI imports a function of WASI preview 1, with the signature of its row, and returns
 // its index. An unknown name panics.
 func (b *Builder) WASI(name string) uint32 {
 	f, ok := abi.WASIFunctionByName(name)
@@ -30,7 +30,7 @@ func (b *Builder) WASI(name string) uint32 {
 	}
 	params := make([]byte, 0, len(f.Params))
 	for _, p := range f.Params {
-		params = append(params, byte(p))
+		params = append(params, byte(p.Type))
 	}
 	var results []byte
 	if !f.NoResult {

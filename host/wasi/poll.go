@@ -1,4 +1,4 @@
-package boundary
+package wasi
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/boundary"
 )
 
 // Layout of subscriptions and events in wasi_snapshot_preview1.
@@ -15,6 +16,7 @@ const (
 	eventSize        = 32
 
 	eventClock = 0
+	eventWrite = 2 // the last; 1 is a read
 	absolute   = 1 // flag: the timeout is a point in time
 )
 
@@ -24,34 +26,31 @@ type subscription struct {
 	tag      byte
 	wait     time.Duration // of a clock, from now; never negative
 	errno    int32
+	bytes    uint64 // to be read or written
 }
 
 // pollOneoff sleeps until the earliest clock, and no longer than the context lasts (PF-D6).
-// A subscription to a descriptor is answered at once: there is nothing to wait for.
-func pollOneoff(ctx context.Context, w *wasiCall) int32 {
-	in, out, n, count := w.arg(0), w.arg(1), w.arg(2), w.arg(3)
+// A subscription to a descriptor is answered at once: there is nothing to wait for. ready says how much
+// there is to read or write; without it there are no descriptors.
+func pollOneoff(ctx context.Context, v *boundary.Visit, ready func(fd uint32, write bool) (uint64, int32)) int32 {
+	in, out, n, count := v.Arg(0), v.Arg(1), v.Arg(2), v.Arg(3)
 	if n == 0 || n > maxSubscriptions {
 		return abi.WASIInval
 	}
-	raw, ok := w.copied(in, n*subscriptionSize)
+	raw, ok := v.Copy(in, n*subscriptionSize)
 	if !ok {
 		return abi.WASIFault
 	}
 	// The whole of the answer must fit before anything sleeps.
-	if _, ok := w.mem.Read(out, n*eventSize); !ok {
+	if !v.Fits(out, n*eventSize) {
 		return abi.WASIFault
 	}
 	subs := make([]subscription, 0, n)
 	for ; len(raw) > 0; raw = raw[subscriptionSize:] {
-		subs = append(subs, w.subscription(raw))
+		subs = append(subs, subscriptionOf(v, raw, ready))
 	}
 	wait := earliest(subs)
-	w.inv.leave()
-	sleep(ctx, wait)
-	if err := Ended(ctx); err != nil {
-		w.inv.finish(err)
-	}
-	w.inv.rejoin(ctx)
+	v.Sleep(ctx, wait)
 
 	var events []byte
 	for _, s := range subs {
@@ -59,17 +58,22 @@ func pollOneoff(ctx context.Context, w *wasiCall) int32 {
 			events = append(events, s.event()...)
 		}
 	}
-	if errno := w.put(out, events); errno != abi.WASISuccess {
-		return errno
-	}
-	return w.put32(count, uint32(len(events)/eventSize))
+	return wrote(v.Put(out, events) && v.Put32(count, uint32(len(events)/eventSize)))
 }
 
-func (w *wasiCall) subscription(raw []byte) subscription {
+func subscriptionOf(v *boundary.Visit, raw []byte, ready func(uint32, bool) (uint64, int32)) subscription {
 	le := binary.LittleEndian
 	s := subscription{userdata: le.Uint64(raw), tag: raw[8]}
-	if s.tag != eventClock {
+	switch {
+	case s.tag == eventClock:
+	case ready == nil:
 		s.errno = abi.WASIBadf
+		return s
+	case s.tag > eventWrite:
+		s.errno = abi.WASIInval
+		return s
+	default:
+		s.bytes, s.errno = ready(le.Uint32(raw[16:]), s.tag == eventWrite)
 		return s
 	}
 	if le.Uint32(raw[16:]) > lastClock {
@@ -78,7 +82,7 @@ func (w *wasiCall) subscription(raw []byte) subscription {
 	}
 	timeout := le.Uint64(raw[24:])
 	if le.Uint16(raw[40:])&absolute != 0 {
-		now := uint64(w.inv.now().UnixNano())
+		now := uint64(v.Later().UnixNano())
 		timeout -= min(now, timeout)
 	}
 	s.wait = time.Duration(min(timeout, uint64(1<<63-1)))
@@ -93,23 +97,11 @@ func earliest(subs []subscription) time.Duration {
 	return wait
 }
 
-// sleep waits for d or for the end of ctx, whichever comes first.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 func (s subscription) event() []byte {
 	event := make([]byte, eventSize)
 	binary.LittleEndian.PutUint64(event, s.userdata)
 	binary.LittleEndian.PutUint16(event[8:], uint16(s.errno))
 	event[10] = s.tag
+	binary.LittleEndian.PutUint64(event[16:], s.bytes)
 	return event
 }

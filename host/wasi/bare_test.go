@@ -1,8 +1,7 @@
-package boundary_test
+package wasi_test
 
 import (
 	"context"
-	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -11,17 +10,6 @@ import (
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
 )
-
-func (r *rig) wasi(name string, args ...uint64) int32 {
-	return boundary.WASI(context.Background(), r.inv, name, r.mem, args)
-}
-
-func (r *rig) u32(at uint32) uint32 { return binary.LittleEndian.Uint32(r.mem[at:]) }
-func (r *rig) u64(at uint32) uint64 { return binary.LittleEndian.Uint64(r.mem[at:]) }
-func (r *rig) set32(at, v uint32)   { binary.LittleEndian.PutUint32(r.mem[at:], v) }
-func (r *rig) set64(at uint32, v uint64) {
-	binary.LittleEndian.PutUint64(r.mem[at:], v)
-}
 
 // M29: a guest has no arguments, no environment and no directories, whatever the process has.
 func TestNothingOfTheProcessIsVisible(t *testing.T) {
@@ -47,15 +35,6 @@ func TestNothingOfTheProcessIsVisible(t *testing.T) {
 	}
 	if strings.Contains(string(r.mem), "canary") {
 		t.Error("the canary is in guest memory")
-	}
-}
-
-func TestUnknownWASIIsNotThere(t *testing.T) {
-	r := newRig(t)
-	for _, name := range []string{"path_open", "sock_accept", "sock_send", "fd_readdir", ""} {
-		if errno := r.wasi(name, 1, 2, 3, 4, 5, 6, 7, 8, 9); errno != abi.WASINosys {
-			t.Errorf("%s: %d", name, errno)
-		}
 	}
 }
 
@@ -285,7 +264,7 @@ func TestSleepEndsWithTheInvocation(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				boundary.WASI(ctx, r.inv, "poll_oneoff", r.mem, []uint64{0, 1024, 1, 2048})
+				boundary.Foreign(ctx, r.inv, native["poll_oneoff"], r.mem, []uint64{0, 1024, 1, 2048})
 			}()
 			select {
 			case <-done:
@@ -304,7 +283,7 @@ func TestWASIAnswersAnInitialiser(t *testing.T) {
 	limits := abi.DefaultLimits()
 	inv := boundary.NewTrial(&limits)
 	inv.Enter(boundary.PhaseInitialize)
-	r := &rig{t: t, inv: inv, mem: make(ram, 1<<16)}
+	r := &rig{t: t, inv: inv, mem: make(ram, 1<<16), doors: native, ctx: context.Background()}
 	for name, args := range map[string][]uint64{
 		"args_sizes_get": {0, 4}, "environ_sizes_get": {0, 4}, "clock_time_get": {0, 1, 8}, "random_get": {0, 16}, "sched_yield": nil,
 	} {
@@ -317,17 +296,59 @@ func TestWASIAnswersAnInitialiser(t *testing.T) {
 	}
 }
 
-func FuzzWASI(f *testing.F) {
+// Every row of the subset has a door, and so has every row of the other sets.
+func TestDoorsAreTheTable(t *testing.T) {
+	if len(native) != len(abi.NativeWASI()) || len(bare) != len(abi.WASIFunctions()) || len(all) != len(bare) {
+		t.Errorf("%d, %d and %d doors", len(native), len(bare), len(all))
+	}
+}
+
+// S10: WASI is priced in the same measure as host calls.
+func TestWASIIsPriced(t *testing.T) {
+	for _, fn := range abi.WASIFunctions() {
+		r := rigOf(t, all, "{}", boundary.Services{}, func(s *authority.Spec) { s.Limits[abi.LimitFuel] = int64(fn.Price.Base) - 1 })
+		r.wasi(fn.Name, make([]uint64, len(fn.Params))...)
+		if over := r.inv.Over(); over == nil || over.Code != abi.CodeFuelExhausted {
+			t.Errorf("%s: %v", fn.Name, over)
+		}
+	}
+	r := newRig(t)
+	r.wasi("random_get", 0, 4096)
+	if o := r.conclude(); o.Receipt.Fuel != 200+4*200 {
+		t.Errorf("%d fuel", o.Receipt.Fuel)
+	}
+}
+
+// What runtimes call without asking whether it is worth it allocates nothing.
+func TestWASIAllocatesNothing(t *testing.T) {
+	for name, args := range map[string][]uint64{
+		"clock_time_get": {0, 0, 64}, "random_get": {64, 8}, "sched_yield": {}, "fd_read": {0, 0, 0, 64}, "environ_sizes_get": {64, 72},
+	} {
+		r := newRig(t, func(s *authority.Spec) { s.Limits[abi.LimitFuel], s.Limits[abi.LimitRandomBytes] = 1<<55, 1<<40 })
+		ctx, end := r.inv.Within(context.Background(), time.Now().Add(time.Hour))
+		defer end()
+		mem, door := boundary.Memory(r.mem), native[name]
+		call := func() uint64 { return boundary.Foreign(ctx, r.inv, door, mem, args) }
+		if got := call(); got != 0 {
+			t.Fatalf("%s: %d", name, got)
+		}
+		if n := testing.AllocsPerRun(1000, func() { call() }); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func FuzzNative(f *testing.F) {
 	f.Add("fd_write", uint64(1), uint64(0), uint64(2), uint64(8), []byte("\x00\x00\x00\x00\x08\x00\x00\x00"))
 	f.Add("poll_oneoff", uint64(0), uint64(64), uint64(1), uint64(8), make([]byte, 200))
 	f.Fuzz(func(t *testing.T, name string, a, b, c, d uint64, memory []byte) {
-		if _, ok := abi.WASIFunctionByName(name); !ok {
-			name = abi.WASIFunctions()[a%uint64(len(abi.WASIFunctions()))].Name
+		if native[name] == nil {
+			name = abi.NativeWASI()[a%uint64(len(abi.NativeWASI()))].Name
 		}
 		r := newRig(t)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
-		boundary.WASI(ctx, r.inv, name, ram(memory), []uint64{a, b, c, d})
+		boundary.Foreign(ctx, r.inv, native[name], ram(memory), []uint64{a, b, c, d})
 		if over := r.inv.Over(); over != nil && over.Code == abi.CodeInternal {
 			t.Fatal(over)
 		}
