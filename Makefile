@@ -78,6 +78,7 @@ check: ## everything CI checks beside the tests; ends by failing on a dirty tree
 	$(GO) test -run 'TestArrows' ./cmd/ecotone
 	$(GO) run ./abi/docgen -check
 	$(GO) run ./testdata/hostile/gen -check
+	$(GO) run ./biomes/fixtures -check
 	$(GO) mod verify >/dev/null
 	$(GO) mod tidy -diff
 	@$(MAKE) --no-print-directory check-benchmarks
@@ -98,8 +99,9 @@ generate: ## rewrite the generated references in docs/
 	$(GO) test ./gateway/admin ./gateway/data -run 'TestCommittedDocument' -update
 	$(GO) test ./gateway/gate -run 'TestChecksPage' -update
 
-fixtures: biomes ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm) and the biomes
+fixtures: biomes ## rebuild the committed modules from their sources, those whose toolchain is there, and the biomes
 	$(GO) run ./testdata/hostile/gen
+	$(GO) run ./biomes/fixtures
 
 FUZZTIME ?= 20s
 fuzz: ## run every fuzz target for FUZZTIME
