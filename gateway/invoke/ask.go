@@ -28,8 +28,8 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
-	Labels      []gate.Bound         `json:"labels,omitempty"`   // what the label is the highest of
-	Ceilings    []gate.Bound         `json:"ceilings,omitempty"` // what the ceiling is the lowest of
+	Labels      []gate.Bound         `json:"labels,omitempty"`     // what the label is the highest of
+	Ceilings    []gate.Bound         `json:"ceilings,omitempty"`   // what the ceiling is the lowest of
 	State       grant.State          `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef    `json:"replacedBy,omitempty"` // what to invoke instead of such a one
 	Config      []string             `json:"config,omitempty"`     // names of what its install grant tells the biome
