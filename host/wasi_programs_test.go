@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,7 +122,7 @@ func TestShippedWASIPrograms(t *testing.T) {
 				if o.Err != nil {
 					t.Fatalf("%v %+v", o.Err, o.Receipt.Logs)
 				}
-				if err := abi.DecodeStrict(o.Output, &text); err != nil {
+				if err := json.Unmarshal(o.Output, &text); err != nil {
 					t.Fatal(err)
 				}
 				all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -161,5 +162,32 @@ func TestShippedWASIPrograms(t *testing.T) {
 				t.Errorf("%d of %d names", len(got), many)
 			}
 		})
+	}
+}
+
+// A program that does not end is ended, whatever it does, and the next invocation is as the first.
+func TestHostileWASIProgram(t *testing.T) { // PF-D3, PF-D6, PF-E2: wasi_sleep_hour, cpu_loop, trap_second_call, state_global
+	r := newRig(t, 0)
+	digest := r.admit(programs.Biome("tool", programs.Tool, programs.Command("test:it.run@1")))
+	run := func(wall int64, args ...string) host.Outcome {
+		return r.run("acme", digest, abi.ExportStart, `{}`, func(s *authority.Spec) {
+			s.Face, s.Biome, s.Arguments = abi.FaceWASI, "tool", args
+			s.Limits[abi.LimitWall] = wall
+		})
+	}
+	for range 2 {
+		for _, c := range []struct {
+			what string
+			wall int64
+			want abi.Code
+		}{{"sleep", 50, abi.CodeDeadline}, {"spin", 50, abi.CodeDeadline}, {"abort", 60_000, abi.CodeGuestTrap}, {"upper", 60_000, ""}} {
+			o := run(c.wall, c.what)
+			if abi.CodeOf(o.Err) != c.want && c.want != "" || c.want == "" && o.Err != nil {
+				t.Errorf("%s: %v", c.what, o.Err)
+			}
+			if o := run(60_000, "count"); string(o.Output) != "1" {
+				t.Errorf("after %s: %s, %v", c.what, o.Output, o.Err)
+			}
+		}
 	}
 }
