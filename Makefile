@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/lifetime/... ./host/network/... ./host/share/... ./host/vault/...
 
-.PHONY: help build biomes demo demo-policy demo-agent mcp-conformance run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash clean
+.PHONY: help build biomes demo demo-policy demo-agent mcp-conformance run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -134,6 +134,9 @@ microbench: ## run the in-package benchmarks of the parts, one package at a time
 
 crash: ## kill the server 50 times under load and look at what is left
 	ECOTONE_CRASH_ROUNDS=50 $(GO) test -count=1 -timeout 30m -run TestKill -v ./gateway/crashtest
+
+package: ## build binaries, packages, SBOMs and checksums into dist/; says what was left out for want of a tool
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' GO='$(GO)' .ci/package/build
 
 clean: ## remove what was built
 	rm -rf $(BIN) dist

@@ -18,6 +18,15 @@ type ExtismFunction struct {
 	Does    string
 }
 
+// Signature is the function's type.
+func (f *ExtismFunction) Signature() Signature {
+	s := Signature{Params: f.Params, Reach: f.Reach(), Through: f.Through}
+	if f.Result != 0 {
+		s.Results = []ValueType{f.Result}
+	}
+	return s
+}
+
 // Reach is the highest of the host functions it goes through.
 func (f *ExtismFunction) Reach() Reach {
 	reach := ReachOwner
@@ -29,11 +38,11 @@ func (f *ExtismFunction) Reach() Reach {
 	return reach
 }
 
-// Prices of the plug-in interface. A block is an address to find; a byte or a number is there at once.
-// The KiB are those that are copied, or made.
+// Prices of the plug-in interface, which is called once for each few bytes. A block is an address to find; a
+// byte or a number is there at once. The KiB are those that are copied, or made.
 var (
-	extismWord  = Price{100, 0}
-	extismBlock = Price{200, 20}
+	extismWord  = Price{500, 50}
+	extismBlock = Price{1000, 50}
 )
 
 var extismTable = []ExtismFunction{

@@ -18,6 +18,9 @@ const (
 	ExportMemory     = "memory"
 	ExportInitialize = "_initialize" // () -> (), run once, without authority
 	ExportStart      = "_start"      // () -> (), the whole of a command
+
+	ExportHaskell      = "hs_init"           // (i32, i32) -> (), starts the Haskell runtime of a plug-in
+	ExportConstructors = "__wasm_call_ctors" // () -> (), initialises a plug-in that has no ExportInitialize
 )
 
 // FaceInfo is one row of the table of faces.
@@ -29,6 +32,11 @@ type FaceInfo struct {
 	// Commands: a capability's export may be [ExportStart]. Such a module has no initialiser, and
 	// its capabilities may have arguments.
 	Commands bool
+	// Starts: a capability's export may be [ExportStart] beside others that are not. Then the module has no
+	// initialiser.
+	Starts bool
+	// Initializers are the exports that initialise; none is [ExportInitialize].
+	Initializers []string
 	// Foreign: the interface is not Ecotone's own. Its functions do what host functions do by
 	// calling them, and its capabilities may say how their input and output are encoded.
 	Foreign bool
@@ -37,6 +45,10 @@ type FaceInfo struct {
 var faceTable = []FaceInfo{
 	{Face: FaceNative, Title: "an Ecotone biome", Modules: []string{Module, WASIModule}, Results: [][]ValueType{{I32}}},
 	{Face: FaceWASI, Title: "a WASI program", Modules: []string{WASIModule}, Results: [][]ValueType{{}, {I32}}, Commands: true, Foreign: true},
+	{
+		Face: FaceExtism, Title: "an Extism plug-in", Modules: []string{ExtismModule, WASIModule}, Results: [][]ValueType{{}, {I32}},
+		Starts: true, Initializers: []string{ExportInitialize, ExportHaskell, ExportConstructors}, Foreign: true,
+	},
 }
 
 // Faces returns the table in its documented order. The caller must not change it.
@@ -86,7 +98,8 @@ func (e Encoding) Valid() bool { return e == "" || slices.Contains(Encodings(), 
 // Signature is the type of a function that a module imports.
 type Signature struct {
 	Params, Results []ValueType
-	Reach           Reach // of a host function; 0 for what only calls host functions, or none
+	Reach           Reach    // of a host function; 0 for what only calls host functions, or none
+	Through         []string // host functions that it calls, if it is none itself
 }
 
 // Import finds the function that a module of the face imports, and its type. known is false for
@@ -104,8 +117,9 @@ func (f *FaceInfo) Import(module, name string) (s Signature, known bool) {
 
 // importTables finds functions by the module they are in.
 var importTables = map[string]func(*FaceInfo, string) (Signature, bool){
-	Module:     hostSignature,
-	WASIModule: wasiSignature,
+	Module:       hostSignature,
+	WASIModule:   wasiSignature,
+	ExtismModule: extismSignature,
 }
 
 func hostSignature(_ *FaceInfo, name string) (Signature, bool) {
@@ -113,12 +127,20 @@ func hostSignature(_ *FaceInfo, name string) (Signature, bool) {
 	if !ok {
 		return Signature{}, false
 	}
-	return Signature{typesOf(f.Params), []ValueType{I64}, f.Reach}, true
+	return Signature{Params: typesOf(f.Params), Results: []ValueType{I64}, Reach: f.Reach}, true
 }
 
 func wasiSignature(face *FaceInfo, name string) (Signature, bool) {
 	f, ok := WASIFunctionByName(name)
 	if !ok || !face.Foreign && !f.Native {
+		return Signature{}, false
+	}
+	return f.Signature(), true
+}
+
+func extismSignature(_ *FaceInfo, name string) (Signature, bool) {
+	f, ok := ExtismFunctionByName(name)
+	if !ok {
 		return Signature{}, false
 	}
 	return f.Signature(), true

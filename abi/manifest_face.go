@@ -24,7 +24,7 @@ func (c *manifestCheck) face(m *Manifest) *FaceInfo {
 // foreign checks what only some faces' capabilities may say.
 func (c *manifestCheck) foreign(at string, face *FaceInfo, d *Descriptor) {
 	command := face.Commands && d.Export == ExportStart
-	if d.Export == ExportStart && !face.Commands {
+	if d.Export == ExportStart && !face.Commands && !face.Starts {
 		c.add(at+"/export", "%q is not a capability of %s", d.Export, face.Title)
 	}
 	switch {

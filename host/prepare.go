@@ -29,6 +29,9 @@ func (h *Host) prepare(module []byte, structure *wasm.Module, manifest *abi.Mani
 	for i := range manifest.Provides {
 		exports = append(exports, manifest.Provides[i].Export)
 	}
+	if face, ok := manifest.ABI.Info(); ok {
+		exports = append(exports, face.Initializers...)
+	}
 	bounded := wasm.BoundTables(module, structure, h.limits)
 	limits := metered(h.inspector.Limits)
 	structure, problems := wasm.Read(bounded, limits)

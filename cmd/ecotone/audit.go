@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -20,7 +19,8 @@ type AuditCmd struct {
 	List   AuditListCmd   `cmd:"" aliases:"ls" help:"List audit rows, the newest first."`
 	Show   AuditShowCmd   `cmd:"" help:"Show one row: who, what, why, and what came of it."`
 	Head   AuditHeadCmd   `cmd:"" help:"Print the log's signed head; keep it elsewhere."`
-	Verify AuditVerifyCmd `cmd:"" help:"Check a log's files with nothing but its public key."`
+	Export AuditExportCmd `cmd:"" help:"Write an organisation's entries as JSON lines, each with its proof."`
+	Verify AuditVerifyCmd `cmd:"" help:"Check a log's files, or an export, with nothing but its public key."`
 }
 
 // AuditListCmd lists.
@@ -109,53 +109,6 @@ func (*AuditHeadCmd) Run(e *Env) error {
 	}
 	_, err = e.stdout.Write(res.body)
 	return err
-}
-
-// AuditVerifyCmd verifies.
-type AuditVerifyCmd struct {
-	Dir  string `arg:"" help:"The log: DIR/audit of a data directory, or a copy of it." type:"existingdir"`
-	Head string `help:"A signed head that was kept elsewhere: the log must still contain what it covered." type:"existingfile"`
-	Key  string `help:"A verifier key that was kept elsewhere; by default key.pub beside the log." type:"existingfile"`
-}
-
-// Run checks the files and changes nothing. The exit code is 1 when something does not verify.
-func (c *AuditVerifyCmd) Run(e *Env) error {
-	var o audit.VerifyOptions
-	if c.Head != "" {
-		head, err := os.ReadFile(c.Head)
-		if err != nil {
-			return err
-		}
-		o.Head = head
-	}
-	if c.Key != "" {
-		key, err := os.ReadFile(c.Key)
-		if err != nil {
-			return err
-		}
-		o.Key = strings.TrimSpace(string(key))
-	}
-	report, err := audit.Verify(c.Dir, o)
-	if err != nil {
-		return err
-	}
-	if e.json {
-		if err := e.encode(report); err != nil {
-			return err
-		}
-	} else if report.OK {
-		fmt.Fprintf(e.stdout, "ok: %d entries, %d heads, root %s\n", report.Size, report.Heads, report.Root)
-		if report.Unsigned > 0 || report.Tail > 0 {
-			fmt.Fprintf(e.stdout, "not signed yet: %d entries, and %d bytes that are none; only a running log or a crash leaves them\n", report.Unsigned, report.Tail)
-		}
-	} else {
-		p := report.Problem
-		fmt.Fprintf(e.stdout, "NOT OK: %s (file %s, byte %d, entry %d)\n", p.What, p.File, p.Offset, p.Index)
-	}
-	if !report.OK {
-		return errQuiet(exitFailed)
-	}
-	return nil
 }
 
 // ruleOf reads a rule from the form in which people write it.

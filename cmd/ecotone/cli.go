@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/version"
@@ -40,6 +37,9 @@ type CLI struct {
 	Endpoint   EndpointCmd   `cmd:"" help:"Name the origins that biomes may be allowed to call."`
 	Token      TokenCmd      `cmd:"" help:"Issue, list and revoke principals' tokens."`
 	Audit      AuditCmd      `cmd:"" help:"Read and verify the audit log."`
+	Config     ConfigCmd     `cmd:"" help:"Check and print the settings of serve."`
+	Completion CompletionCmd `cmd:"" help:"Print a completion script for a shell."`
+	Man        ManCmd        `cmd:"" help:"Print the manual page."`
 	Version    VersionCmd    `cmd:"" help:"Say which build this is."`
 }
 
@@ -51,6 +51,7 @@ type Env struct {
 	stderr io.Writer
 	json   bool
 	conn   *Connection
+	args   []string
 }
 
 type usageError struct{ msg string }
@@ -67,29 +68,16 @@ func (e errQuiet) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // Run parses args, runs one command and returns the exit code. It writes results to stdout
 // and everything else to stderr.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var cli CLI
-	exited := -1
-	parser, err := kong.New(&cli,
-		kong.Name("ecotone"),
-		kong.Description("A gateway that runs untrusted WebAssembly capabilities under the ceilings of their environment."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
-	if err != nil {
-		fmt.Fprintf(stderr, "ecotone: error: %v\n", err)
-		return exitFailed
-	}
-	kctx, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
+	cli, kctx, err := parse(args, stdout, stderr)
+	var quiet errQuiet
+	if errors.As(err, &quiet) {
+		return int(quiet)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ecotone: error: %v\nhint: ecotone --help lists commands and flags\n", err)
 		return exitUsage
 	}
-	env := &Env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: &plainWriter{to: stderr}, json: cli.Output == "json", conn: &cli.Connection}
+	env := &Env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: &plainWriter{to: stderr}, json: cli.Output == "json", conn: &cli.Connection, args: args}
 	if !env.json { // with it, what is printed is for a program, byte for byte
 		env.stdout = &plainWriter{to: stdout}
 	}
@@ -157,10 +145,6 @@ func (e *Env) show(body []byte, text func(w io.Writer, body []byte) error) error
 		return err
 	}
 	return text(e.stdout, body)
-}
-
-func (e *Env) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
 // readArgument reads a value given as text, as @FILE, or as - for standard input.

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +34,7 @@ type Connection struct {
 	Invoke    string `help:"Address of the data plane." default:"http://127.0.0.1:8180" env:"ECOTONE_INVOKE" placeholder:"URL"`
 	Token     string `help:"Bearer token." env:"ECOTONE_TOKEN" placeholder:"eco_…"`
 	TokenFile string `help:"File that holds the bearer token." env:"ECOTONE_TOKEN_FILE" type:"path"`
+	CA        string `help:"File of the authorities that servers' certificates are trusted by, PEM; by default the system's." name:"ca" env:"ECOTONE_CA" type:"path" placeholder:"FILE"`
 	Org       string `help:"Organisation." default:"default" env:"ECOTONE_ORG"`
 }
 
@@ -86,6 +89,22 @@ func (c *Connection) token() (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
+// trust is what a server's certificate is held to.
+func (c *Connection) trust() (*tls.Config, error) {
+	if c.CA == "" {
+		return &tls.Config{}, nil
+	}
+	raw, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(raw) {
+		return nil, usagef("%s has no certificate in it", c.CA)
+	}
+	return &tls.Config{RootCAs: pool}, nil
+}
+
 // call sends one request and returns the answer, or *denied when it is not a 2xx.
 func (c *Connection) call(ctx context.Context, base, method, path string, header http.Header, body []byte) (*response, error) {
 	token, err := c.token()
@@ -106,9 +125,13 @@ func (c *Connection) call(ctx context.Context, base, method, path string, header
 		req.Header[k] = v
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
+	trust, err := c.trust()
+	if err != nil {
+		return nil, err
+	}
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, TLSClientConfig: trust},
 	}
 	res, err := client.Do(req)
 	if err != nil {

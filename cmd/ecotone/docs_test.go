@@ -10,14 +10,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// docs/cli.md names every command, flag and variable the program has, and no command it has not; every
-// flag it shows for a command is one of that command's.
+// docs/cli.md and docs/configuration.md name every command, flag and variable the program has, and no command it has not;
+// every flag shown for a command is one of that command's.
 func TestDocumentedCommands(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser, err := kong.New(&CLI{}, kong.Name("ecotone"))
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := kong.New(&CLI{}, kong.Name("ecotone"), nameVariables())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +57,7 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Errorf("%s is not in docs/cli.md", command)
 		}
 	}
+	raw = append(raw, page...)
 	for command, n := range nodes {
 		for _, group := range n.AllFlags(true) {
 			for _, f := range group {

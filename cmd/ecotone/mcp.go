@@ -38,11 +38,15 @@ func (c *MCPCmd) Run(e *Env) error {
 	if p, ok := out.(*plainWriter); ok { // what is printed is for a program, byte for byte
 		out = p.to
 	}
+	trust, err := e.conn.trust()
+	if err != nil {
+		return err
+	}
 	p := &mcpProxy{
 		endpoint: endpoint, token: token, out: out, running: map[string]context.CancelFunc{}, places: make(chan struct{}, mcpAtOnce),
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     &http.Transport{Proxy: nil, MaxIdleConnsPerHost: mcpAtOnce},
+			Transport:     &http.Transport{Proxy: nil, MaxIdleConnsPerHost: mcpAtOnce, TLSClientConfig: trust},
 		},
 	}
 	return p.run(e.ctx, e.stdin)

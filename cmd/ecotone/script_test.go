@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,13 +105,21 @@ type served struct {
 
 // startServer runs serve as a process of its own and waits for the line that says it serves.
 func startServer(env []string, dir string, args ...string) (*served, error) {
+	return startServerLogging(nil, env, dir, args...)
+}
+
+// startServerLogging writes the server's log to a writer; nil keeps it for the end.
+func startServerLogging(log io.Writer, env []string, dir string, args ...string) (*served, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	s := &served{stderr: &bytes.Buffer{}, done: make(chan struct{})}
+	if log == nil {
+		log = s.stderr
+	}
 	s.cmd = &exec.Cmd{
-		Path: exe, Env: env, Dir: dir, Stderr: s.stderr, WaitDelay: patience,
+		Path: exe, Env: env, Dir: dir, Stderr: log, WaitDelay: patience,
 		Args: append([]string{"ecotone", "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...),
 	}
 	out, err := s.cmd.StdoutPipe()

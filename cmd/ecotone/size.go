@@ -39,3 +39,13 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("%q is not a size: it is written as 512MiB or 2GiB", text)
 }
+
+// String writes a size as it is read; "" is none.
+func (s Size) String() string {
+	for i := len(units) - 1; i >= 0; i-- {
+		if n := int64(units[i].bytes); s > 0 && int64(s)%n == 0 {
+			return strconv.FormatInt(int64(s)/n, 10) + units[i].suffix
+		}
+	}
+	return ""
+}

@@ -10,8 +10,14 @@ import (
 func functions(r *admission.Report) []string {
 	out := []string{}
 	for _, i := range r.Imports {
-		if i.Module == abi.Module && i.Known {
+		switch row, known := r.Face.Info(); {
+		case !i.Known:
+		case i.Module == abi.Module:
 			out = append(out, i.Name)
+		case known:
+			if s, ok := row.Import(i.Module, i.Name); ok {
+				out = append(out, s.Through...)
+			}
 		}
 	}
 	return out

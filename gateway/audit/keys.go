@@ -158,10 +158,18 @@ func (k *orgKey) sealer(base uint64) (cipher.AEAD, error) {
 // body returns the cipher for bodies in the entries file that starts at base. A key per file
 // keeps the number of random nonces under one key far below what GCM can bear.
 func (k *orgKey) body(base uint64) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, k.secret, nil, "ecotone audit body"+string(binary.BigEndian.AppendUint64(nil, base)), keyBytes)
+	key, err := k.bodyKey(base)
 	if err != nil {
 		return nil, err
 	}
+	return bodyCipher(key)
+}
+
+func (k *orgKey) bodyKey(base uint64) ([]byte, error) {
+	return hkdf.Key(sha256.New, k.secret, nil, "ecotone audit body"+string(binary.BigEndian.AppendUint64(nil, base)), keyBytes)
+}
+
+func bodyCipher(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

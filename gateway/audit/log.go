@@ -287,6 +287,9 @@ func (l *Log) poison(err error) error {
 	return err
 }
 
+// Entries is how many entries are on disk for certain.
+func (l *Log) Entries() int64 { return l.onDisk.Load() }
+
 // Healthy reports whether appends can succeed: the log is open, nothing failed to be written,
 // and the disk has more than its reserve.
 func (l *Log) Healthy() bool { return l.Err() == nil }

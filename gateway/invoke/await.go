@@ -73,7 +73,7 @@ func (c *attempt) await(ctx context.Context) Answer {
 func (c *attempt) context() approval.Context {
 	return approval.Context{
 		Session: c.facts.Session, Space: c.facts.Space, Environment: c.facts.Environment, Workspace: c.facts.Workspace,
-		Clearance: c.facts.Clearance, Declared: c.terms.declared, Origin: c.face, Trace: c.terms.trace,
+		Clearance: c.facts.Clearance, Declared: c.terms.declared, Origin: c.face, Trace: c.terms.trace.id,
 	}
 }
 

@@ -30,7 +30,7 @@ func (ch children) InvokeChild(ctx context.Context, s boundary.Scope, ref abi.Ca
 	}
 	c := &attempt{
 		p: ch.p, id: ch.p.ids.next(ch.p.o.Now()), face: "capability", parent: parent, input: input,
-		terms: terms{ref: ref, trace: parent.trace}, snapshot: ch.p.o.Policy.Snapshot(),
+		terms: terms{ref: ref, trace: parent.trace.child()}, snapshot: ch.p.o.Policy.Snapshot(),
 	}
 	c.facts = ch.p.o.Policy.ChildFacts(ctx, ch.p.o.Catalogue, c.snapshot, parent.facts, s.Authority, s.Flow.Label(), ref)
 	if refused := c.checkInputSize(); refused != nil {

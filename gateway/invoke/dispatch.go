@@ -183,7 +183,7 @@ func (p *Pipeline) resume(ctx context.Context, s *approval.Standing) (*attempt, 
 	}
 	c := &attempt{
 		p: p, id: r.ID, face: r.Context.Origin, session: sess, input: input, snapshot: p.o.Policy.Snapshot(), approved: s,
-		terms: terms{ref: r.Capability, declared: r.Context.Declared, trace: r.Context.Trace},
+		terms: terms{ref: r.Capability, declared: r.Context.Declared, trace: traced{id: r.Context.Trace}},
 	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, sess, c.terms.ref, c.terms.declared)
 	c.facts.Approved, c.facts.Rate = true, gate.Within // it was counted when it asked

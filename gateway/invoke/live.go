@@ -26,7 +26,7 @@ type running struct {
 	session   string
 	facts     *gate.Facts
 	authority *authority.Authority // set before others see it
-	trace     string
+	trace     traced
 	declared  abi.Classification
 	began     time.Time
 	caller    Caller // nil: nobody's going away is noticed

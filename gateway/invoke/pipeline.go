@@ -26,7 +26,7 @@ import (
 	"github.com/ecotone-dev/ecotone/host/share"
 )
 
-// Options are the parts an invocation passes through. All but Now are required.
+// Options are the parts an invocation passes through. All but Meter, Tracer and Now are required.
 type Options struct {
 	Policy    *policy.Service
 	Catalogue catalogue.Catalogue
@@ -44,6 +44,8 @@ type Options struct {
 	Limits    abi.Limits // of the server: running and waiting invocations
 	Shares    *share.Scheduler
 	Log       *slog.Logger
+	Meter     Meter            // nil counts nothing
+	Tracer    Tracer           // nil traces nothing
 	Now       func() time.Time // nil: time.Now
 }
 
@@ -64,6 +66,9 @@ func New(o Options) *Pipeline {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Meter == nil {
+		o.Meter = unmetered{}
+	}
 	p := &Pipeline{
 		o: o, live: newLive(), ids: newIDs(),
 		slots: newSlots(o.Limits.Get(abi.LimitRunning), o.Limits.Get(abi.LimitWaiting), o.Shares),
@@ -76,16 +81,16 @@ func New(o Options) *Pipeline {
 	return p
 }
 
-// Invoke takes one request to its answer.
-func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
+// invoke is Invoke, uncounted.
+func (p *Pipeline) invoke(ctx context.Context, r *Request) Answer {
 	now := p.o.Now()
-	s, refused := p.authenticate(&r)
+	s, refused := p.authenticate(r)
 	if refused != nil {
-		return p.refuse(ctx, nil, &r, refused)
+		return p.refuse(ctx, nil, r, refused)
 	}
-	t, refused := parseTerms(&r, now)
+	t, refused := parseTerms(r, now)
 	if refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return p.refuse(ctx, s, r, refused)
 	}
 	c := &attempt{
 		p: p, id: p.ids.next(now), face: r.Face, session: s, caller: r.Caller, input: r.Input, terms: t,
@@ -93,7 +98,7 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
 	}
 	c.facts = p.o.Policy.Facts(ctx, p.o.Catalogue, c.snapshot, s, t.ref, t.declared)
 	if refused := c.checkInputSize(); refused != nil {
-		return p.refuse(ctx, s, &r, refused)
+		return p.refuse(ctx, s, r, refused)
 	}
 	var lowering *abi.Error
 	if r.HasDeclassification {
@@ -402,6 +407,12 @@ func (p *Pipeline) broken(id string, err error) Answer {
 // stop and waits for grace more.
 func (p *Pipeline) Drain(ctx context.Context, grace time.Duration) error {
 	return p.live.drain(ctx, grace)
+}
+
+// Waiting counts the invocations that wait for a place to run.
+func (p *Pipeline) Waiting() int {
+	_, waiting := split(p.slots.word.Load())
+	return int(waiting)
 }
 
 // Running counts the invocations that run or wait.

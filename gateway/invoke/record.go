@@ -53,6 +53,9 @@ func (c *attempt) recordDecision(ctx context.Context, denial *abi.Error, wait bo
 	if denial != nil {
 		d.Verdict, d.Code = audit.VerdictDeny, denial.Code
 	}
+	if denial != nil {
+		c.tell(denial.Code, nil)
+	}
 	if d.Verdict != audit.VerdictAllow {
 		d.Suggestions = recorded(c.suggestions())
 	}
@@ -86,7 +89,7 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 	e := audit.Envelope{
 		Subject: audit.RefOf(c.facts.Subject), CallerKind: string(c.facts.Subject.Kind()), Origin: c.face,
 		Space: c.facts.Space, Environment: c.facts.Environment, Capability: c.facts.Capability,
-		Session: c.facts.Session, Workspace: c.facts.Workspace, Trace: c.terms.trace,
+		Session: c.facts.Session, Workspace: c.facts.Workspace, Trace: c.terms.trace.id,
 		InputDigest: digest, InputBytes: int64(len(c.input)),
 	}
 	if c.facts.User != "" {
@@ -108,6 +111,12 @@ func (c *attempt) envelope() (audit.Envelope, error) {
 // child's outcome is durable with its parent's, which comes later in the log.
 func (c *attempt) recordOutcome(ctx context.Context, o *host.Outcome, released bool, generation uint64) error {
 	r := &o.Receipt
+	told := abi.Code("")
+	if o.Err != nil {
+		told = o.Err.Code
+	}
+	c.p.o.Meter.Ran(r, told != abi.CodeClassificationFlow)
+	c.tell(told, r)
 	ended := outcomes.Get().(*audit.Ended)
 	defer outcomes.Put(ended)
 	*ended = audit.Ended{

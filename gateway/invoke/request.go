@@ -1,7 +1,6 @@
 package invoke
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +98,7 @@ type terms struct {
 	ref      abi.CapabilityRef
 	declared abi.Classification // invalid: nothing was declared
 	deadline time.Time          // zero: only the limits bind
-	trace    string
+	trace    traced
 }
 
 // maxDeadline bounds what a caller may ask for; the environment's own limit is lower.
@@ -126,17 +125,6 @@ func parseTerms(r *Request, now time.Time) (terms, *abi.Error) {
 		}
 		t.deadline = now.Add(d)
 	}
-	t.trace = traceID(r.Trace)
+	t.trace = tracedBy(r.Trace)
 	return t, nil
-}
-
-// traceparent is the W3C Trace Context header, version 00.
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// traceID is the trace a caller belongs to, or "": a malformed header starts no trace.
-func traceID(header string) string {
-	if m := traceparent.FindStringSubmatch(header); m != nil && strings.Trim(m[1], "0") != "" {
-		return m[1]
-	}
-	return ""
 }

@@ -61,7 +61,7 @@ const approvalRequest = "approval"
 // collect answers for a call that waited. A client that says its user would wait no longer is told how far it
 // is; whatever the user says decides nothing. It is nil when nothing is known of what waited any more: it
 // expired long ago.
-func (s *Server) collect(c ctx, x *exchange, req *sdk.CallToolRequest, w *wanted, call, id string) *sdk.CallToolResult {
+func (s *Server) collect(c context.Context, x *exchange, req *sdk.CallToolRequest, w *wanted, call, id string) *sdk.CallToolResult {
 	c, cancel := context.WithCancel(c)
 	defer cancel()
 	defer context.AfterFunc(x.http, cancel)() // who is gone waits for nothing

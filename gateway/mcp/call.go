@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -91,7 +92,7 @@ func (x *exchange) invocation(w *wanted) invoke.Request {
 }
 
 // invoke invokes, or answers for the same call that waited for an approver.
-func (s *Server) invoke(c ctx, x *exchange, req *sdk.CallToolRequest, w wanted) (*sdk.CallToolResult, error) {
+func (s *Server) invoke(c context.Context, x *exchange, req *sdk.CallToolRequest, w wanted) (*sdk.CallToolResult, error) {
 	newer := req.ProtocolVersion() >= versionStateless
 	call := s.sameCall(x, &w)
 	if state := req.Params.RequestState; state != "" {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/base64"
 	"net/http"
 
@@ -24,7 +25,7 @@ const advice = "A refusal is a result with isError: its code, reasons and sugges
 	"When a call answers APPROVAL_REQUIRED, an approver has to approve it elsewhere; then make the same call again."
 
 // list implements shape: what the pipeline lists, in order of names.
-func (d direct) list(c ctx, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
+func (d direct) list(c context.Context, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
 	all, refused := d.s.o.Pipeline.List(c, x.request())
 	if refused != nil {
 		return nil, rpcError(codeInternal, *refused)
@@ -50,7 +51,7 @@ func (d direct) list(c ctx, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListTo
 }
 
 // call implements shape. What the name says is invoked, whether it was listed or not: the gate answers.
-func (d direct) call(c ctx, x *exchange, name string, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func (d direct) call(c context.Context, x *exchange, name string, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	ref, ok := refOf(name)
 	if !ok {
 		return nil, d.s.unusable(c, x, abi.Errorf(abi.CodeInvalidRequest, "there is no tool of this name").WithHint("tools/list lists them"))

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -27,7 +28,7 @@ type verdict struct {
 }
 
 // ask has the pipeline judge what is named.
-func (s *Server) ask(c ctx, x *exchange, n *namedCall) (*invoke.Explanation, *refusal) {
+func (s *Server) ask(c context.Context, x *exchange, n *namedCall) (*invoke.Explanation, *refusal) {
 	if why := n.check(); why != nil {
 		return nil, because(why)
 	}
@@ -54,7 +55,7 @@ func verdictOf(e *invoke.Explanation) verdict {
 }
 
 // preflight judges one invocation.
-func preflight(s *Server, c ctx, x *exchange, in *namedCall) (any, *refusal) {
+func preflight(s *Server, c context.Context, x *exchange, in *namedCall) (any, *refusal) {
 	e, refused := s.ask(c, x, in)
 	if refused != nil {
 		return nil, refused
@@ -68,7 +69,7 @@ type explainArguments struct {
 }
 
 // explain shows every check of what is named, or an earlier invocation of the session's own.
-func explain(s *Server, c ctx, x *exchange, in *explainArguments) (any, *refusal) {
+func explain(s *Server, c context.Context, x *exchange, in *explainArguments) (any, *refusal) {
 	if in.Invocation == "" {
 		return s.ask(c, x, &in.namedCall)
 	}
@@ -95,7 +96,7 @@ type planned struct {
 
 // plan judges invocations that follow each other. What one answers raises the label that the next begins
 // with, as it would the session's mark: by what the capability declares of its output, the least it will be.
-func plan(s *Server, c ctx, x *exchange, in *planArguments) (any, *refusal) {
+func plan(s *Server, c context.Context, x *exchange, in *planArguments) (any, *refusal) {
 	if len(in.Steps) == 0 || len(in.Steps) > stepsMax {
 		return nil, because(abi.Errorf(abi.CodeInvalidRequest, "a plan has from 1 to %d steps", stepsMax).At("/steps"))
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +20,7 @@ func (meta) instructions() string {
 // metaTool is one of the six: its arguments are decoded strictly into a new value of its own.
 type metaTool struct {
 	tool *sdk.Tool
-	run  func(*Server, ctx, *exchange, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
+	run  func(*Server, context.Context, *exchange, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
 }
 
 // The six. None of them changes what anybody may do (PF-A22).
@@ -64,7 +65,7 @@ var (
 )
 
 // list implements shape.
-func (m meta) list(c ctx, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
+func (m meta) list(c context.Context, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
 	if req.Params.Cursor != "" {
 		return nil, m.s.unusable(c, x, abi.Errorf(abi.CodeInvalidRequest, "the list has one page"))
 	}
@@ -76,7 +77,7 @@ func (m meta) list(c ctx, x *exchange, req *sdk.ListToolsRequest) (*sdk.ListTool
 }
 
 // call implements shape.
-func (m meta) call(c ctx, x *exchange, name string, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func (m meta) call(c context.Context, x *exchange, name string, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	for i := range metaTools {
 		if metaTools[i].tool.Name == name {
 			return metaTools[i].run(m.s, c, x, req)
@@ -87,8 +88,8 @@ func (m meta) call(c ctx, x *exchange, name string, req *sdk.CallToolRequest) (*
 }
 
 // with makes a tool of a function of decoded arguments. What it returns is a JSON value, or a refusal.
-func with[A any](f func(*Server, ctx, *exchange, *A) (any, *refusal)) func(*Server, ctx, *exchange, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	return func(s *Server, c ctx, x *exchange, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func with[A any](f func(*Server, context.Context, *exchange, *A) (any, *refusal)) func(*Server, context.Context, *exchange, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return func(s *Server, c context.Context, x *exchange, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		var in A
 		if _, refused := termsOf(req.Params.Meta); refused != nil {
 			return nil, s.unusable(c, x, refused)
@@ -116,7 +117,7 @@ func with[A any](f func(*Server, ctx, *exchange, *A) (any, *refusal)) func(*Serv
 }
 
 // misused records and answers arguments that are not the tool's: a result, which a model can read and mend.
-func (s *Server) misused(c ctx, x *exchange, why *abi.Error) *sdk.CallToolResult {
+func (s *Server) misused(c context.Context, x *exchange, why *abi.Error) *sdk.CallToolResult {
 	d := s.o.Pipeline.RefusedCaller(c, x.request(), why)
 	return denied(nil, &d, false)
 }
@@ -153,7 +154,7 @@ func (n *namedCall) check() *abi.Error {
 
 // invokeTool invokes what the arguments name. The terms may also be in _meta, as in the direct shape; the
 // arguments win.
-func invokeTool(s *Server, c ctx, x *exchange, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func invokeTool(s *Server, c context.Context, x *exchange, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	t, refused := termsOf(req.Params.Meta)
 	if refused != nil {
 		return nil, s.unusable(c, x, refused)

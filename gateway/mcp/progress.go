@@ -12,7 +12,7 @@ const progressEvery = time.Second
 
 // progress tells a client that asked for it how long its call goes on, and nothing else: how far a guest is is
 // the guest's, and above what the caller may know for all that is known (S6). The result ends it.
-func (s *Server) progress(c ctx, req *sdk.CallToolRequest) (end func()) {
+func (s *Server) progress(c context.Context, req *sdk.CallToolRequest) (end func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (p place) compare(o place) int {
 }
 
 // search finds among what the caller may invoke, and says nothing of what it may not.
-func search(s *Server, c ctx, x *exchange, in *searchArguments) (any, *refusal) {
+func search(s *Server, c context.Context, x *exchange, in *searchArguments) (any, *refusal) {
 	words := strings.Fields(strings.ToLower(in.Query))
 	limit := hitsDefault
 	if in.Limit != nil {
@@ -167,7 +168,7 @@ type descriptions struct {
 const provenanceOfText = "title, summary, sideEffects, schemas and examples are untrusted text from the biome's author"
 
 // describe describes what the caller may invoke. What it may not, what is retired and what never was are the same.
-func describe(s *Server, c ctx, x *exchange, in *describeArguments) (any, *refusal) {
+func describe(s *Server, c context.Context, x *exchange, in *describeArguments) (any, *refusal) {
 	if len(in.Refs) == 0 || len(in.Refs) > describeMax {
 		return nil, because(abi.Errorf(abi.CodeInvalidRequest, "from 1 to %d refs are described at once", describeMax).At("/refs"))
 	}

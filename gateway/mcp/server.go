@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -96,7 +97,7 @@ func (s *Server) route(sh shape) *route {
 
 // private keeps what one caller was told from being told to another by a cache between: the protocol's
 // default is that anybody may have it.
-func private(_ ctx, _ sdk.Request, c *sdk.Cacheable) {
+func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
 	*c = sdk.Cacheable{CacheScope: "private"}
 }
 

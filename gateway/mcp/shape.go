@@ -13,16 +13,14 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/problem"
 )
 
-type ctx = context.Context
-
 // shape is what the tools are.
 type shape interface {
 	// instructions are for the model.
 	instructions() string
 	// list is one page of the tools of the caller.
-	list(ctx, *exchange, *sdk.ListToolsRequest) (*sdk.ListToolsResult, error)
+	list(context.Context, *exchange, *sdk.ListToolsRequest) (*sdk.ListToolsResult, error)
 	// call calls the tool of that name. An error is a fault of the protocol; a denial is a result.
-	call(ctx, *exchange, string, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
+	call(context.Context, *exchange, string, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
 }
 
 // dispatched is the one tool that the protocol's server knows: which tools there are is asked anew with every
@@ -34,7 +32,7 @@ type toolKey struct{}
 // intercept lists the caller's tools, and gives every call to the one tool there is.
 func (s *Server) intercept(sh shape) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
-		return func(c ctx, method string, req sdk.Request) (res sdk.Result, err error) {
+		return func(c context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 			// The protocol's server does not recover: one broken request would take every other one along.
 			defer func() {
 				if p := recover(); p != nil {
@@ -64,7 +62,7 @@ func (s *Server) intercept(sh shape) sdk.Middleware {
 
 // dispatch calls the tool that was named.
 func (s *Server) dispatch(sh shape) sdk.ToolHandler {
-	return func(c ctx, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return func(c context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		name, _ := c.Value(toolKey{}).(string)
 		defer s.progress(c, req)()
 		return sh.call(c, exchangeOf(c), name, req)
@@ -81,6 +79,6 @@ func rpcError(code int64, d problem.Document) error {
 }
 
 // unusable records and answers a call that names nothing that could be called.
-func (s *Server) unusable(c ctx, x *exchange, why *abi.Error) error {
+func (s *Server) unusable(c context.Context, x *exchange, why *abi.Error) error {
 	return rpcError(codeInvalidParams, s.o.Pipeline.RefusedCaller(c, x.request(), why))
 }

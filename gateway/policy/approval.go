@@ -69,6 +69,18 @@ func (a approvals) waiting(now time.Time) int64 {
 	return n
 }
 
+// Pending counts the requests of all organisations that wait for somebody.
+func (s *Service) Pending() int64 {
+	now := s.clock().UTC()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := int64(0)
+	for _, o := range s.state.orgs {
+		n += o.approvals.waiting(now)
+	}
+	return n
+}
+
 // Ask is a request for an approval of an invocation: what it is, and what it was decided from.
 type Ask struct {
 	Request approval.Request // ID, Org, Kind and what the caller knows; the basis is found out

@@ -34,6 +34,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/keyspace"
 	"github.com/ecotone-dev/ecotone/gateway/listen"
+	"github.com/ecotone-dev/ecotone/gateway/metrics"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/ops"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
@@ -42,6 +43,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/schema"
 	"github.com/ecotone-dev/ecotone/gateway/store"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
+	"github.com/ecotone-dev/ecotone/gateway/trace"
 	"github.com/ecotone-dev/ecotone/gateway/version"
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/boundary"
@@ -73,6 +75,7 @@ type Options struct {
 	AcceptPolicy   bool             // take the policy records as they are, though the mark says otherwise; see [policy.Options]
 	MemoryBudget   int64            // for what is kept loaded and ready, in bytes; see [host.Options]
 	DrainTimeout   time.Duration
+	Trace          trace.Options    // where spans go; without an endpoint there are none
 	Weights        map[string]int64 // of organisations when processors are scarce; see [share.Options]
 	Log            *slog.Logger
 
@@ -104,6 +107,7 @@ type Server struct {
 	audit    *audit.Log
 	host     *host.Host
 	pipeline *invoke.Pipeline
+	metrics  *metrics.Metrics
 	refusals *refusal.Recorder
 	doors    [numDoors]*listen.Listener
 	certs    *listen.Certificates // nil without TLS
@@ -137,7 +141,7 @@ const maxConnections = 4096
 
 // Open opens the data directory and the listeners. Nothing is served before [Server.Run].
 func Open(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{o: o}
+	s := &Server{o: o, metrics: metrics.New()}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
@@ -209,14 +213,20 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Limiter != nil {
 		limiter = o.Limiter(limiter)
 	}
+	tracer, err := s.tracer(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.pipeline = invoke.New(invoke.Options{
 		Policy: s.policy, Catalogue: cat, Host: s.host, Audit: s.audit, Refusals: s.refusals,
 		Schemas: schema.NewCache(schemasKept), Limiter: limiter, Services: services, Workspace: workspaces.Ensure, Limits: o.Limits, Log: o.Log,
 		Shares: share.New(share.Options{Tokens: processors(), Weights: o.Weights}), Box: approval.NewBox(keyring), Versions: workspaces.Versions,
+		Meter: s.metrics, Tracer: tracer,
 	})
 	if err := s.pipeline.Settle(ctx); err != nil {
 		return nil, err
 	}
+	s.measure()
 	return s, s.faces(originals, keyring, cat)
 }
 
@@ -428,8 +438,27 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 		return err
 	}
 	s.admin = admin.HTTPServer(besides, s.o.Log)
-	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics()), s.o.Log)
+	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics.Handler()), s.o.Log)
 	return nil
+}
+
+// tracer is where spans go, or nil.
+func (s *Server) tracer(ctx context.Context) (invoke.Tracer, error) {
+	if s.o.Trace.Endpoint == "" {
+		return nil, nil
+	}
+	s.o.Trace.Log = s.o.Log
+	t, err := trace.Open(ctx, s.o.Trace)
+	if err != nil {
+		return nil, err
+	}
+	s.closing(func() error {
+		if err := t.Close(); err != nil { // a collector that is gone is no reason to end badly
+			s.o.Log.Warn("the last spans were not sent", "error", err)
+		}
+		return nil
+	})
+	return t, nil
 }
 
 // largestInput is the most that any environment takes as input now.
@@ -539,13 +568,5 @@ func (s *Server) checks(cat catalogue.Catalogue) []ops.Check {
 			_, _, err := cat.Reach(ctx, "default", "", "ready:probe.read@1")
 			return err
 		}},
-	}
-}
-
-func (s *Server) metrics() []ops.Metric {
-	return []ops.Metric{
-		{Name: "ecotone_invocations_running", Help: "Invocations that run or wait.", Kind: "gauge", Value: func() float64 { return float64(s.pipeline.Running()) }},
-		{Name: "ecotone_guest_starts_total", Help: "Invocations for which guest code was entered.", Kind: "counter", Value: func() float64 { return float64(s.host.Started()) }},
-		{Name: "ecotone_policy_generation", Help: "Number of the last policy change.", Kind: "gauge", Value: func() float64 { return float64(s.policy.Snapshot().Generation) }},
 	}
 }

@@ -83,6 +83,7 @@ func TestNobodyListensInTheOpen(t *testing.T) {
 		"data":  func(o *server.Options) { o.Listen = "0.0.0.0:0" },
 		"admin": func(o *server.Options) { o.AdminListen = "0.0.0.0:0" },
 		"ops":   func(o *server.Options) { o.OpsListen = "0.0.0.0:0" },
+		"mcp":   func(o *server.Options) { o.MCPListen = "0.0.0.0:0" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			servertest.DoesNotOpen(t, abi.CodeTLSRequired, open)

@@ -4,8 +4,8 @@
  * It needs <stddef.h> and <stdint.h>, which every compiler brings, and no C library; it works beside
  * wasi-libc as well. A biome is built freestanding like this:
  *
- *   clang --target=wasm32 -Os -ffreestanding -nostdlib -mbulk-memory \
- *         -Wl,--no-entry -Wl,--strip-all -o biome.wasm biome.c
+ *   clang --target=wasm32 -Os -ffreestanding -mbulk-memory -c -o biome.o biome.c
+ *   wasm-ld --no-entry --strip-all -o biome.wasm biome.o
  *
  * The first part is the ABI: one function eco_NAME for each host function NAME. Each returns zero or
  * more, a length or a value, or a negated eco_errno. A refusal is a value: go on without, or fail.

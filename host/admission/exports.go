@@ -15,7 +15,13 @@ const (
 	exportStart      = abi.ExportStart
 )
 
-var initializeType = wasm.FuncType{}
+var (
+	initializeType   = wasm.FuncType{}
+	initializerTypes = map[string]wasm.FuncType{
+		abi.ExportHaskell:      {Params: []wasm.ValType{wasm.I32, wasm.I32}},
+		abi.ExportConstructors: initializeType,
+	}
+)
 
 // capabilityTypes are the types an export that serves a capability may have.
 func (i *inspection) capabilityTypes(export string) (out []wasm.FuncType) {
@@ -42,6 +48,11 @@ func (i *inspection) exports() {
 	i.exportedMemory(byName[exportMemory])
 	if e := byName[exportInitialize]; e != nil {
 		i.report.Initialize = i.exportedFunction(e, initializeType)
+	}
+	for _, name := range i.face.Initializers {
+		if e := byName[name]; e != nil && name != exportInitialize {
+			i.report.Initialize = i.exportedFunction(e, initializerTypes[name]) || i.report.Initialize
+		}
 	}
 	serves := map[string]abi.CapabilityRef{}
 	if i.report.Manifest != nil {
@@ -125,6 +136,8 @@ func (i *inspection) start() {
 	case i.face.Face == abi.FaceNative:
 		i.refuseExport(e, abi.CodeStartRefused, hint+`; or say "abi": "`+abi.WASIModule+`" for a program that reads its input from stdin`,
 			"the module exports %q: it is a program, not a biome", exportStart)
+	case i.face.Starts:
+		i.startBeside(e)
 	case i.face.Commands && i.exportNamed(exportInitialize) != nil:
 		i.refuseExport(e, abi.CodeStartRefused, "build a program or a reactor, not both",
 			"the module exports %q and %q", exportStart, exportInitialize)
@@ -134,6 +147,26 @@ func (i *inspection) start() {
 				i.refuseExport(e, abi.CodeStartRefused, "name the export "+exportStart+", with arguments that tell capabilities apart; or build a reactor",
 					"the module is a program, and its manifest serves %s with another export, %s", d.Ref, abi.Quote(d.Export))
 				break
+			}
+		}
+	}
+}
+
+// startBeside refuses a start that serves a capability in a module that has an initialiser: it would
+// initialise again what is.
+func (i *inspection) startBeside(e *wasm.Export) {
+	if i.report.Manifest == nil {
+		return
+	}
+	for _, name := range i.face.Initializers {
+		if i.exportNamed(name) == nil {
+			continue
+		}
+		for _, d := range i.report.Manifest.Provides {
+			if d.Export == exportStart {
+				i.refuseExport(e, abi.CodeStartRefused, "build a program or a reactor, not both",
+					"the module exports %q, which serves %s, and %q", exportStart, d.Ref, name)
+				return
 			}
 		}
 	}

@@ -91,7 +91,7 @@ var foreign = []struct{ module, hint string }{
 	{"wbg", "built with wasm-bindgen for JavaScript: export plain functions instead"},
 	{"__wbindgen", "built with wasm-bindgen for JavaScript: export plain functions instead"},
 	{"extism:host/user", "an Extism plug-in that needs functions of the program it was written for, which are not there"},
-	{"extism:", "an Extism plug-in: it imports another host's functions"},
+	{"extism:", "the plug-in interface has no such function; a manifest that says \"abi\": \"extism:host/env\" has those of its kernel"},
 }
 
 // outsideWASI says why functions of preview 1 are not in the subset.

@@ -22,6 +22,8 @@ type Door struct {
 	Name      string
 	Signature abi.Signature // at most one result
 	Price     abi.Price     // of the call itself; the KiB are those [Visit.Pay] is told of
+	// Slot tells apart what the interfaces keep that a face is made of: see [Visit.Keep].
+	Slot Slot
 	// Constant: it answers every guest of every invocation the same and changes nothing but its
 	// memory. Whose initialiser has asked only these may be frozen as it is (S13).
 	Constant bool
@@ -31,6 +33,15 @@ type Door struct {
 	// Open makes the call and returns its result as the engine wants it.
 	Open func(context.Context, *Visit) uint64
 }
+
+// Slot names one of the places where a face keeps something.
+type Slot uint8
+
+const (
+	SlotWASI   Slot = iota // of WASI, which other interfaces have beside their own
+	SlotPlugin             // of a plug-in's interface
+	numSlots
+)
 
 // Keeper is what a face keeps of one invocation, and only of that: it goes with it.
 type Keeper interface {
@@ -130,10 +141,10 @@ func (v *Visit) Spec() *authority.Spec { return v.inv.authority.Spec() }
 func (v *Visit) Limit(l abi.Limit) int64 { return v.inv.limits.Get(l) }
 
 // Kept is what [Visit.Keep] was last given in this invocation, or nil.
-func (v *Visit) Kept() Keeper { return v.inv.keeper }
+func (v *Visit) Kept() Keeper { return v.inv.keepers[v.door.Slot] }
 
 // Keep keeps k until the end of the invocation.
-func (v *Visit) Keep(k Keeper) { v.inv.keeper = k }
+func (v *Visit) Keep(k Keeper) { v.inv.keepers[v.door.Slot] = k }
 
 // Fail ends the invocation; the first reason counts.
 func (v *Visit) Fail(why *abi.Error) { v.inv.finish(why) }
@@ -203,7 +214,7 @@ func (v *Visit) Refused() *abi.Error { return v.inv.Refused() }
 // Settle ends the run of a guest that has returned: what its face keeps is concluded, while host calls
 // still work. failure is what the engine saw so far.
 func (inv *Invocation) Settle(ctx context.Context, failure *abi.Error) *abi.Error {
-	if inv.keeper == nil || failure != nil || inv.over != nil || inv.phase != PhaseRun {
+	if inv.keepers == [numSlots]Keeper{} || failure != nil || inv.over != nil || inv.phase != PhaseRun {
 		return failure
 	}
 	err := inv.conclude(ctx)
@@ -215,19 +226,26 @@ func (inv *Invocation) Settle(ctx context.Context, failure *abi.Error) *abi.Erro
 	return err
 }
 
-// conclude asks the keeper to end, at most once.
+// conclude asks the keepers to end, each at most once, until one of them fails.
 func (inv *Invocation) conclude(ctx context.Context) (err *abi.Error) {
-	k := inv.keeper
-	if k == nil {
-		return nil
-	}
-	inv.keeper = nil
-	v := &inv.visit
-	*v = Visit{inv: inv, door: &ending, at: inv.clock()}
-	if fault := inv.protect(ending.Name, func() { err = k.End(ctx, v) }); fault != nil {
-		return fault
+	keepers := inv.keepers
+	inv.keepers = [numSlots]Keeper{}
+	for slot, k := range keepers {
+		if k == nil || err != nil {
+			continue
+		}
+		v := &inv.visit
+		*v = Visit{inv: inv, door: &endings[slot], at: inv.clock()}
+		if fault := inv.protect(v.door.Name, func() { err = k.End(ctx, v) }); fault != nil {
+			return fault
+		}
 	}
 	return err
 }
 
-var ending = Door{Name: "the end of the run"}
+var endings = func() (doors [numSlots]Door) {
+	for i := range doors {
+		doors[i] = Door{Name: "the end of the run", Slot: Slot(i)}
+	}
+	return doors
+}()

@@ -93,8 +93,8 @@ type Invocation struct {
 	served   bool        // somebody outside was given the invocation, or its context
 	call     call
 	visit    Visit
-	keeper   Keeper     // what a face keeps; nil: nothing
-	refused  *abi.Error // see Refused
+	keepers  [numSlots]Keeper // what a face keeps; nil: nothing
+	refused  *abi.Error       // see Refused
 	copies   copies
 	piece    *[512]byte // of random bytes, on their way; nil until there are any
 	lines    []Line

@@ -17,13 +17,13 @@ import (
 // Image is one compiled module of one organisation, ready to be instantiated. It has an
 // engine runtime of its own (S11) and is safe for concurrent use.
 type Image struct {
-	runtime     wazero.Runtime
-	compiled    wazero.CompiledModule
-	initialSize int64 // bytes of memory an instance begins with
-	mostSize    int64 // bytes of memory the module allows itself
-	initializes bool
-	face        abi.Face
-	provides    map[string]bool // exports that may serve a capability
+	runtime      wazero.Runtime
+	compiled     wazero.CompiledModule
+	initialSize  int64    // bytes of memory an instance begins with
+	mostSize     int64    // bytes of memory the module allows itself
+	initializers []string // exports, in their order
+	face         abi.Face
+	provides     map[string]bool // exports that may serve a capability
 
 	keeping Keeping
 	learned atomic.Pointer[string]   // why instances are not kept, found out by running
@@ -62,21 +62,35 @@ func NewImage(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		provides[name] = name != exportInitialize && len(f.ParamTypes()) == 0 &&
 			slices.ContainsFunc(row.Results, func(r []abi.ValueType) bool { return slices.Equal(f.ResultTypes(), valueTypes(r)) })
 	}
-	_, initializes := functions[exportInitialize]
 	most := int64(wasm.MaxPages) << 16
 	if pages, ok := memory.Max(); ok {
 		most = int64(pages) << 16
 	}
 	return &Image{
-		runtime:     r,
-		compiled:    compiled,
-		initialSize: int64(memory.Min()) << 16,
-		mostSize:    most,
-		initializes: initializes,
-		face:        row.Face,
-		provides:    provides,
-		links:       make(map[LinkSet]links),
+		runtime:      r,
+		compiled:     compiled,
+		initialSize:  int64(memory.Min()) << 16,
+		mostSize:     most,
+		initializers: initializersOf(row, functions),
+		face:         row.Face,
+		provides:     provides,
+		links:        make(map[LinkSet]links),
 	}, nil
+}
+
+// initializersOf are the exports that initialise a module: of a face that knows several, those that its own
+// hosts call. A Haskell runtime is started after what it was linked with; otherwise the first one does it.
+func initializersOf(face *abi.FaceInfo, functions map[string]api.FunctionDefinition) (out []string) {
+	known := face.Initializers
+	if known == nil {
+		known = []string{exportInitialize}
+	}
+	for _, name := range known {
+		if functions[name] != nil && (name == abi.ExportHaskell || len(out) == 0) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func isRefuel(f api.FunctionDefinition) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
 	"github.com/ecotone-dev/ecotone/host/boundary"
+	"github.com/ecotone-dev/ecotone/host/extism"
 	"github.com/ecotone-dev/ecotone/host/meter"
 	"github.com/ecotone-dev/ecotone/host/wasi"
 )
@@ -45,6 +46,7 @@ type linkModule func(b wazero.HostModuleBuilder, set LinkSet)
 var faces = map[abi.Face]map[string]linkModule{
 	abi.FaceNative: {abi.Module: hostFunctions, abi.WASIModule: doors(wasi.Native())},
 	abi.FaceWASI:   {abi.WASIModule: doors(wasi.Full())},
+	abi.FaceExtism: {abi.ExtismModule: doors(extism.Doors()), abi.WASIModule: doors(wasi.Full())},
 }
 
 func newLinks(ctx context.Context, r wazero.Runtime, face abi.Face, set LinkSet) (links, error) {

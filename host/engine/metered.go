@@ -41,13 +41,13 @@ func (m *metered) call(ctx context.Context, inv *boundary.Invocation, f api.Func
 	return f.CallWithStack(ctx, stack)
 }
 
-// initialize runs the module's initialiser, if it has one.
+// initialize runs the module's initialisers, if it has any. One that takes something is given zeros.
 func (m *metered) initialize(ctx context.Context, module api.Module, image *Image, inv *boundary.Invocation) *abi.Error {
-	if !image.initializes {
-		return nil
-	}
-	if err := m.call(ctx, inv, module.ExportedFunction(exportInitialize), nil); err != nil {
-		return initializeFailed(failure(ctx, inv, err))
+	for _, name := range image.initializers {
+		f := module.ExportedFunction(name)
+		if err := m.call(ctx, inv, f, make([]uint64, len(f.Definition().ParamTypes()))); err != nil {
+			return initializeFailed(failure(ctx, inv, err))
+		}
 	}
 	return nil
 }

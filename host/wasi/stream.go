@@ -46,6 +46,9 @@ func fdRead(ctx context.Context, v *boundary.Visit) int32 {
 		return errno
 	case d.stream == "stdin":
 		input := v.Input()
+		if t.beside {
+			input = nil
+		}
 		n, errno := t.into(ctx, v, v.Arg(1), v.Arg(2), v.Arg(3), func(most uint32) ([]byte, int32) {
 			rest := input[min(t.read, int64(len(input))):]
 			return rest[:min(int64(most), int64(len(rest)))], abi.WASISuccess
@@ -116,7 +119,7 @@ func fdWrite(ctx context.Context, v *boundary.Visit) int32 {
 	switch {
 	case errno != abi.WASISuccess:
 		return errno
-	case d.stream == "stderr":
+	case d.stream == "stderr", d.stream == "stdout" && t.beside:
 		return logged(v, d.stream)
 	case d.stream == "stdout":
 		_, errno := from(v, v.Arg(1), v.Arg(2), v.Arg(3), func(data []byte) int32 {

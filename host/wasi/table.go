@@ -50,10 +50,11 @@ const (
 
 // table is the descriptors of one invocation.
 type table struct {
-	open  map[uint32]*descriptor
-	files map[string]*file // that are open, by path
-	held  int64            // bytes of their content, and of listings
-	read  int64            // of the input
+	beside bool // another interface has the input and the output: the standard streams are an empty one, and the log
+	open   map[uint32]*descriptor
+	files  map[string]*file // that are open, by path
+	held   int64            // bytes of their content, and of listings
+	read   int64            // of the input
 }
 
 // descriptor is one thing that is open. Two of them may be of one file.
@@ -73,7 +74,7 @@ func tableOf(v *boundary.Visit) *table {
 	if t, ok := v.Kept().(*table); ok {
 		return t
 	}
-	t := &table{files: map[string]*file{}, open: map[uint32]*descriptor{
+	t := &table{beside: v.Spec().Face != abi.FaceWASI, files: map[string]*file{}, open: map[uint32]*descriptor{
 		0: {stream: "stdin", rights: rightRead | rightFlags | rightStat | rightPoll},
 		1: {stream: "stdout", rights: rightWrite | rightFlags | rightStat | rightPoll},
 		2: {stream: "stderr", rights: rightWrite | rightFlags | rightStat | rightPoll},
