@@ -102,7 +102,8 @@ func TestShippedWASIPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newRig(t, 0)
+			// What an operator sets for such programs: Go's has 9 MB, and Zig's begins with 16 MiB of memory.
+			r := newRig(t, 0, func(l *abi.Limits) { l[abi.LimitModuleBytes] = 16 << 20 })
 			digest := r.admit(programs.Biome("wasi", module, programs.Text(programs.Command("test:it.run@1", "ls"))))
 			run := func(ws, input string, args ...string) host.Outcome {
 				spec := authority.Spec{
@@ -110,6 +111,7 @@ func TestShippedWASIPrograms(t *testing.T) {
 					Face: abi.FaceWASI, Arguments: args, InputEncoding: abi.EncodingText, OutputEncoding: abi.EncodingText, Session: "s", Workspace: ws,
 					Reach: abi.ReachOwner, Start: abi.Public, Ceiling: abi.Regulated, Clearance: abi.Regulated, Limits: abi.DefaultLimits(),
 				}
+				spec.Limits[abi.LimitMemoryBytes] = 64 << 20
 				spec.Limits[abi.LimitWall] = 60_000 // machines under load
 				return r.host.Run(patience(t), boundary.New(boundary.Spec{
 					Authority: authority.New(spec, func() *abi.Error { return nil }), Input: []byte(fmt.Sprintf("%q", input)),
