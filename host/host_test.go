@@ -65,7 +65,7 @@ type rig struct {
 }
 
 // newRig is a host over a pool that verifies what it lends.
-func newRig(t testing.TB, memory int64) *rig {
+func newRig(t testing.TB, memory int64, change ...func(*abi.Limits)) *rig {
 	t.Helper()
 	pool := engine.NewPooled(engine.PoolOptions{Verify: true})
 	t.Cleanup(func() {
@@ -74,18 +74,22 @@ func newRig(t testing.TB, memory int64) *rig {
 			t.Errorf("the pool at the end: %+v", s)
 		}
 	})
-	r := newRigOf(t, memory, pool)
+	r := newRigOf(t, memory, pool, change...)
 	r.pool = pool
 	return r
 }
 
-func newRigOf(t testing.TB, memory int64, pool engine.Pool) *rig {
+func newRigOf(t testing.TB, memory int64, pool engine.Pool, change ...func(*abi.Limits)) *rig {
 	t.Helper()
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	r := &rig{t: t, dir: t.TempDir(), shelf: &shelf{modules: map[string][]byte{}}}
+	limits := abi.DefaultLimits()
+	for _, f := range change {
+		f(&limits)
+	}
 	h, err := host.New(context.Background(), host.Options{
-		Dir: r.dir, Key: key, Limits: abi.DefaultLimits(), Source: r.shelf.get, Memory: memory, Pool: pool,
+		Dir: r.dir, Key: key, Limits: limits, Source: r.shelf.get, Memory: memory, Pool: pool,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func TestWASIManyFiles(t *testing.T) { // PF-C1, PF-C2
 	admit(g, "many", programs.Biome("many", programs.ManyFiles, programs.Command("many:files.do@1")), []string{"project"}, nil)
 	s := g.Open("user:alice", "project", map[string]any{"files": true})
 	for range 2 {
-		if r := s.Invoke("many:files.do@1", none).Want(200); string(r.Body) != "112" {
+		if r := s.Invoke("many:files.do@1", none).Want(200); string(r.Body) != "72" {
 			t.Errorf("%s", r.Body)
 		}
 	}

@@ -202,7 +202,7 @@ func heldBy(list []dirent) (n int64) {
 // made when it is told from its beginning, and stays as it is until then.
 func fdReaddir(ctx context.Context, v *boundary.Visit, t *table, d *descriptor) int32 {
 	if d.stream != "" || d.file != nil {
-		return abi.WASINotdir
+		return abi.WASIBadf
 	}
 	room, cookie := v.Arg(2), v.Arg64(3)
 	if cookie == 0 || d.list == nil {
