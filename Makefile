@@ -13,7 +13,7 @@ LDFLAGS   := -s -w -X $(PKG)/gateway/version.Version=$(VERSION) -X $(PKG)/gatewa
 HAVE_CC   := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo yes)
 RACE_PKGS := ./gateway/audit/... ./gateway/invoke/... ./gateway/keyspace/... ./gateway/policy/... ./gateway/rate/... ./gateway/store/... ./gateway/trie/... ./host/boundary/... ./host/files/... ./host/internal/... ./host/lifetime/... ./host/network/... ./host/share/... ./host/vault/...
 
-.PHONY: help build biomes demo demo-policy demo-agent mcp-conformance run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash package clean
+.PHONY: help build biomes demo demo-policy demo-guests demo-agent mcp-conformance run test race codes clients lint-api check fmt generate fixtures fuzz bench soak microbench benchbin crash package clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ demo: build biomes ## run the main job end to end on loopback, in a temporary di
 
 demo-policy: build biomes ## run the permission plane end to end: ceilings, flow, explain, approval, declassification, revocation
 	$(GO) run ./cmd/demo -policy -bin $(BIN)/ecotone -biomes $(BIN)/biomes
+
+demo-guests: build biomes ## run biomes in four languages, and a WASI program and an Extism plug-in as they are, in sandbox and in project
+	$(GO) run ./cmd/demo -guests -bin $(BIN)/ecotone -biomes $(BIN)/biomes
 
 demo-agent: build biomes ## run an agent end to end over MCP: it searches, is denied, asks for an approval, and invokes
 	$(GO) run ./cmd/demo -agent -bin $(BIN)/ecotone -biomes $(BIN)/biomes
@@ -75,6 +78,7 @@ check: ## everything CI checks beside the tests; ends by failing on a dirty tree
 	$(GO) test -run 'TestArrows' ./cmd/ecotone
 	$(GO) run ./abi/docgen -check
 	$(GO) run ./testdata/hostile/gen -check
+	$(GO) run ./biomes/fixtures -check
 	$(GO) mod verify >/dev/null
 	$(GO) mod tidy -diff
 	@$(MAKE) --no-print-directory check-benchmarks
@@ -95,8 +99,9 @@ generate: ## rewrite the generated references in docs/
 	$(GO) test ./gateway/admin ./gateway/data -run 'TestCommittedDocument' -update
 	$(GO) test ./gateway/gate -run 'TestChecksPage' -update
 
-fixtures: biomes ## rebuild the committed .wasm fixtures from their .wat (needs wat2wasm) and the biomes
+fixtures: biomes ## rebuild the committed modules from their sources, those whose toolchain is there, and the biomes
 	$(GO) run ./testdata/hostile/gen
+	$(GO) run ./biomes/fixtures
 
 FUZZTIME ?= 20s
 fuzz: ## run every fuzz target for FUZZTIME

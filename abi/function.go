@@ -223,7 +223,7 @@ var functionTable = []Function{
 		Returns: "0", Doc: "Makes a directory that must not exist, with the directories above it. It has the invocation's label.", Errnos: []Errno{EEXIST, ENOTREG, EUNAVAIL, ECONFLICT, ETIMEOUT},
 	},
 	{
-		Name: "file_grep", Params: p("pattern*", "glob*", "limit"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{20000, 50}, Receipt: "pattern",
+		Name: "file_grep", Params: p("pattern*", "glob*", "limit"), Reach: ReachOwner, Group: GroupFiles, Effect: EffectRead, Flow: FlowSource, Price: Price{20000, 50}, Receipt: "glob",
 		Returns: "the document's length", Doc: "Places a JSON array of {path, line, text} of at most limit matching lines in the files the glob names in the result register; meta has `more`. Patterns are RE2, at most 256 bytes.",
 	},
 	{

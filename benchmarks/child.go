@@ -85,7 +85,7 @@ func childGateway(dir, mode string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	o := server.Options{
-		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", MCPListen: "127.0.0.1:0",
+		Dir: dir, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", OpsListen: "127.0.0.1:0",
 		Limits: abi.DefaultLimits(), DrainTimeout: 3 * time.Second,
 		SubjectRate: rate.MaxPerHour, ClientRate: rate.MaxPerHour, // counted as ever, and out of the way
 		Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -23,7 +23,6 @@ type serving struct {
 	Invoke string // host:port
 	Admin  string // base URL
 	Ops    string
-	MCP    string // host:port
 
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -75,13 +74,12 @@ func serve(ctx context.Context, kind string, args ...string) (*serving, error) {
 		return nil, err
 	}
 	s.lines = bufio.NewScanner(out)
-	var ready struct{ Invoke, Admin, Ops, MCP string }
+	var ready struct{ Invoke, Admin, Ops string }
 	if err := s.line(&ready); err != nil {
 		_ = s.stop()
 		return nil, fmt.Errorf("the %s does not start: %w: %s", kind, err, s.errs.String())
 	}
 	s.Invoke, s.Admin, s.Ops = strings.TrimPrefix(ready.Invoke, "http://"), ready.Admin, ready.Ops
-	s.MCP = strings.TrimSuffix(strings.TrimPrefix(ready.MCP, "http://"), "/mcp")
 	return s, nil
 }
 

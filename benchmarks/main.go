@@ -89,8 +89,7 @@ var sections = []section{
 	{"noisy", 6 * time.Second, measureNoisy},
 	{"cold", 6 * time.Second, measureCold},
 	{"growth", 8 * time.Second, measureGrowth},
-	{"steps", 8 * time.Second, measureSteps},   // without a target
-	{"agents", 8 * time.Second, measureAgents}, // likewise
+	{"steps", 8 * time.Second, measureSteps}, // the only one without a target
 }
 
 func sectionNames() []string {

@@ -3,6 +3,7 @@ package guest_test
 import (
 	"embed"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -138,6 +139,31 @@ func TestBindingsNameTheErrors(t *testing.T) {
 	for _, b := range bindings {
 		if b.name != "Rust" && !strings.Contains(space.ReplaceAllString(b.text(t), ""), want) {
 			t.Errorf("%s does not list the names in the order of the table", b.name)
+		}
+	}
+}
+
+// shown is how the examples of the Go SDK call each host function.
+var shown = map[string]string{
+	"input": "guest.Input(", "result_read": "guest.Input(", "result_meta": "guest.KV.Item(", "output": "guest.Output(", "error": "guest.Fail(",
+	"log": "guest.Logf(", "time_now": "guest.Now(", "random": "guest.Random(",
+	"kv_get": "guest.KV.Get(", "kv_put": "guest.KV.Put(", "kv_delete": "guest.KV.Delete(", "kv_list": "guest.KV.List(",
+	"file_stat": "guest.Files.Stat(", "file_read": "guest.Files.Read(", "file_list": "guest.Files.List(", "file_create": "guest.Files.Create(",
+	"file_write": "guest.Files.Write(", "file_replace": "guest.Files.Replace(", "file_edit": "guest.Files.Edit(", "file_copy": "guest.Files.Copy(",
+	"file_move": "guest.Files.Move(", "file_remove": "guest.Files.Remove(", "file_mkdir": "guest.Files.Mkdir(",
+	"file_grep": "guest.Files.Grep(", "file_glob": "guest.Files.Glob(",
+	"capability_invoke": "guest.Invoke(", "http_fetch": "guest.Fetch(", "secret_hmac": "guest.HMAC(", "audit_query": "guest.AuditQuery(",
+}
+
+// Each host function is called in a runnable example of the Go SDK.
+func TestEachFunctionHasAnExample(t *testing.T) {
+	examples, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range abi.Functions() {
+		if how := shown[f.Name]; how == "" || !strings.Contains(string(examples), how) {
+			t.Errorf("no example calls %s (%s)", f.Name, how)
 		}
 	}
 }

@@ -126,6 +126,19 @@ func ExampleInputJSON() {
 	// NOT_NUMBERS
 }
 
+func ExampleFail() {
+	host, stop := guesttest.Start()
+	defer stop()
+	out := host.Run(func() int32 {
+		if err := guest.Fail("OUT_OF_MILK", "there is none"); err != nil {
+			return 2
+		}
+		return 1
+	}, "null")
+	fmt.Println(out.Failure)
+	// Output: OUT_OF_MILK: there is none
+}
+
 func ExampleLogf() {
 	host, stop := guesttest.Start()
 	defer stop()
@@ -176,6 +189,32 @@ func ExampleKeys() {
 	// [note/1] false <nil>
 	// <nil>
 	// true
+}
+
+func ExampleKeys_Put() {
+	run(nothing, func() error {
+		for _, name := range []string{"b", "a", "c"} {
+			if err := guest.KV.Put("queue/"+name, []byte("1")); err != nil {
+				return err
+			}
+		}
+		keys, more, err := guest.KV.List("queue/", "", 2)
+		fmt.Println(keys, more)
+		keys, more, err = guest.KV.List("queue/", keys[1], 2)
+		fmt.Println(keys, more)
+		return err
+	})
+	// Output:
+	// [queue/a queue/b] true
+	// [queue/c] false
+}
+
+func ExampleKeys_Delete() {
+	run(nothing, func() error {
+		fmt.Println(errors.Is(guest.KV.Delete("none"), guest.ENOENT))
+		return nil
+	})
+	// Output: true
 }
 
 func ExampleKeys_Item() {
@@ -300,6 +339,41 @@ func ExampleWorkspace_Move() {
 	// <nil>
 	// <nil>
 	// true
+}
+
+func ExampleWorkspace_Mkdir() {
+	run(nothing, func() error {
+		fmt.Println(guest.Files.Mkdir("a/b"))
+		info, err := guest.Files.Stat("a/b")
+		fmt.Println(info.Kind, errors.Is(guest.Files.Mkdir("a"), guest.EEXIST))
+		return err
+	})
+	// Output:
+	// <nil>
+	// directory true
+}
+
+func ExampleWorkspace_Remove() {
+	run(func(h *guesttest.Host) { h.PutFile("d/a", "1") }, func() error {
+		fmt.Println(errors.Is(guest.Files.Remove("d"), guest.ENOTEMPTY))
+		fmt.Println(guest.Files.Remove("d/a"), guest.Files.Remove("d"))
+		return nil
+	})
+	// Output:
+	// true
+	// <nil> <nil>
+}
+
+func ExampleWorkspace_Copy() {
+	run(func(h *guesttest.Host) { h.PutFile("a", "1") }, func() error {
+		if err := guest.Files.Copy("a", "b"); err != nil {
+			return err
+		}
+		_, err := guest.Files.Write("b", []byte("2")) // a copy was not read
+		fmt.Println(errors.Is(err, guest.EREAD))
+		return nil
+	})
+	// Output: true
 }
 
 func ExampleWorkspace_Grep() {

@@ -1,4 +1,4 @@
-// Command docgen writes the reference of the contract, docs/abi.md, docs/codes.md and docs/wasi.md, from
+// Command docgen writes the reference of the contract, docs/abi.md, docs/codes.md, docs/tck.md and docs/wasi.md, from
 // the tables of package abi. With -check it writes nothing and fails when a page is not what
 // the tables say.
 package main
@@ -42,5 +42,5 @@ func run(dir string, check bool) error {
 }
 
 func pages() map[string][]byte {
-	return map[string][]byte{"abi.md": abiPage(), "codes.md": codesPage(), "wasi.md": wasiPage()}
+	return map[string][]byte{"abi.md": abiPage(), "codes.md": codesPage(), "tck.md": kitPage(), "wasi.md": wasiPage()}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/abi/tck"
 )
 
 func TestDocsAreCurrent(t *testing.T) {
@@ -46,6 +47,16 @@ func TestPagesNameEveryRow(t *testing.T) {
 			t.Errorf("abi.md has no section for %s", f.Name)
 		}
 	}
+	for _, c := range tck.Cases() {
+		if !strings.Contains(string(pages()["tck.md"]), "| `"+c.ID+"` |") {
+			t.Errorf("tck.md does not name %s", c.ID)
+		}
+	}
+	for _, f := range abi.Functions() {
+		if _, section, _ := strings.Cut(page, "\n### "+f.Name+"\n"); !strings.Contains(before(section, "\n### "), "\n    "+f.Name+"(") || !strings.Contains(before(section, "\n### "), " → ") {
+			t.Errorf("abi.md shows no call of %s", f.Name)
+		}
+	}
 	for _, f := range abi.NativeWASI() {
 		if !strings.Contains(page, "| `"+f.Name+"` |") {
 			t.Errorf("abi.md does not name %s", f.Name)
@@ -68,4 +79,9 @@ func TestPagesNameEveryRow(t *testing.T) {
 			t.Errorf("codes.md does not name %s", c.Code)
 		}
 	}
+}
+
+func before(s, mark string) string {
+	part, _, _ := strings.Cut(s, mark)
+	return part
 }

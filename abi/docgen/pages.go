@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/abi/tck"
 )
 
 const generated = "<!-- Written by go run ./abi/docgen from the tables of package abi. Change those. -->\n\n"
@@ -59,6 +60,9 @@ func writeIndex(b *bytes.Buffer) {
   high as itself; both is a sink first and a source then.
 
 Any call may answer %s. The errors of a function are listed on top of these.
+
+The calls shown are cases of the conformance kit ([tck.md](tck.md)), which this host passes. Text in quotes stands for a pointer
+and a length, buffer for memory of the module, and version for the one in the meta before it.
 `, errnos(general))
 }
 
@@ -77,6 +81,10 @@ func writeFunctions(b *bytes.Buffer) {
 			fmt.Fprintf(b, " The receipt names the %s.", f.Receipt)
 		}
 		b.WriteString("\n")
+		if c, ok := tck.Example(f.Name); ok {
+			fmt.Fprintf(b, "\n%s\n\n", c.About)
+			writeRuns(b, c)
+		}
 	}
 }
 

@@ -1,7 +1,8 @@
-// Package build makes biomes of folders with Go source and a manifest.json: it compiles a
-// reactor for wasip1 and embeds the manifest as the custom section a host reads.
+// Package build makes biomes of folders with source and a manifest.json: it compiles the source with
+// what its language has for that (of Go, a reactor for wasip1), and embeds the manifest as the custom
+// section a host reads. It downloads nothing; a compiler that is not there is [Missing].
 //
-// The result depends on the source, the manifest and the Go toolchain alone, to the byte:
+// The result of Go depends on the source, the manifest and the Go toolchain alone, to the byte:
 // not on the folder the repository is in, its version control, or the caller's environment.
 // Results are kept in a cache under a digest of all of these, so that building again costs
 // what it takes to read the source. Functions are safe for concurrent use, by several
@@ -106,14 +107,21 @@ func (b *Builder) Go(ctx context.Context, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if module, err = embed(dir, module, manifest, m); err != nil {
+		return nil, err
+	}
+	return module, keep(kept, module)
+}
+
+// embed puts the manifest into a module that has the exports it names.
+func embed(dir string, module, manifest []byte, m *abi.Manifest) ([]byte, error) {
 	for _, d := range m.Provides {
 		// Exports are the module's to have and admission's to judge; this catches a misspelt one early.
 		if !bytes.Contains(module, append(leb(len(d.Export)), d.Export...)) {
 			return nil, fmt.Errorf("build: %s: the manifest names export %q and the module has none", dir, d.Export)
 		}
 	}
-	module = appendCustom(module, abi.ManifestSection, manifest)
-	return module, keep(kept, module)
+	return appendCustom(module, abi.ManifestSection, manifest), nil
 }
 
 func readManifest(dir string) ([]byte, *abi.Manifest, error) {
@@ -203,21 +211,11 @@ func digest(ctx context.Context, dir string, manifest []byte) (string, error) {
 }
 
 func compile(ctx context.Context, dir string) ([]byte, error) {
-	tmp, err := os.MkdirTemp("", "ecotone-build-")
-	if err != nil {
-		return nil, fmt.Errorf("build: %w", err)
-	}
-	defer os.RemoveAll(tmp)
-	out := filepath.Join(tmp, "module.wasm")
-	args := append([]string{"build"}, recipe...)
-	if _, err := run(ctx, dir, append(args, "-o", out, ".")...); err != nil {
-		return nil, err
-	}
-	module, err := os.ReadFile(out)
-	if err != nil {
-		return nil, fmt.Errorf("build: %w", err)
-	}
-	return module, nil
+	return temporary(func(_, out string) error {
+		args := append([]string{"build"}, recipe...)
+		_, err := run(ctx, dir, append(args, "-o", out, ".")...)
+		return err
+	})
 }
 
 // Root is the folder of the Go module that the current folder belongs to.
@@ -236,6 +234,9 @@ func Root(ctx context.Context) (string, error) {
 // run runs the go command in dir for the target of a biome, and returns what it prints. What
 // the caller's environment says of flags and experiments does not count.
 func run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, &Missing{LanguageGo, "go, the Go toolchain", "install Go 1.26 or newer from https://go.dev/dl"}
+	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOWASM=", "GOFLAGS=", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN=local")

@@ -354,5 +354,5 @@ func (d *demo) revocation() error {
 
 // policyRecord counts the rows: of what was allowed, what was denied, and what waited.
 func (d *demo) policyRecord() error {
-	return d.countRows()
+	return d.countRows(1)
 }

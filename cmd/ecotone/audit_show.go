@@ -248,6 +248,10 @@ func advice(s audit.Suggestion, user string) string {
 		return open + flags("--environment", env) + ": this one has been given too much"
 	case problem.UseSuccessor:
 		return "ecotone invoke " + s.Capability
+	case problem.UseAnother:
+		if s.Capability != "" {
+			return "ecotone invoke " + s.Capability
+		}
 	case problem.UseLess:
 		return fmt.Sprintf("data that is at most %s", s.Classification)
 	case problem.CorrectInput:

@@ -5,19 +5,17 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/biomes/build"
-	"github.com/ecotone-dev/ecotone/host/admission"
-	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // BiomeCmd is the noun biome.
 type BiomeCmd struct {
-	Build     BiomeBuildCmd     `cmd:"" help:"Put a manifest into a module, compiling a Go biome first, and say what admission would."`
+	New       BiomeNewCmd       `cmd:"" help:"Make the folder of a new biome, with everything it takes to build it."`
+	Build     BiomeBuildCmd     `cmd:"" help:"Compile a folder, or take a module, put the manifest into it, and report its size, imports and reach."`
+	Lint      BiomeLintCmd      `cmd:"" help:"Say what admission would say of a biome, without a server."`
+	Test      BiomeTestCmd      `cmd:"" help:"Run a biome's examples and tests in a gateway of their own, without a server."`
 	Push      BiomePushCmd      `cmd:"" help:"Upload a biome."`
 	Install   BiomeInstallCmd   `cmd:"" help:"Admit one digest of a biome to environments."`
 	Diff      BiomeDiffCmd      `cmd:"" help:"Show what a version of a biome may do at most, and what changes with it."`
@@ -29,62 +27,6 @@ type BiomeCmd struct {
 	Show      BiomeShowCmd      `cmd:"" help:"Show a biome and its install grant."`
 	Disable   BiomeDisableCmd   `cmd:"" help:"Stop a biome from being invoked."`
 	Enable    BiomeEnableCmd    `cmd:"" help:"Let a disabled biome be invoked again."`
-}
-
-// BiomeBuildCmd makes an uploadable module.
-type BiomeBuildCmd struct {
-	Source   string `arg:"" help:"Folder of a Go biome, or a .wasm module." type:"path"`
-	Manifest string `help:"Manifest of a .wasm module; by default manifest.json beside it." type:"path"`
-	Out      string `short:"o" help:"Where to write the module." required:"" type:"path"`
-}
-
-// Run builds, inspects and writes. A module that admission would refuse is written all the
-// same, and the exit code is 1.
-func (c *BiomeBuildCmd) Run(e *Env) error {
-	module, err := c.module(e)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(c.Out, module, 0o644); err != nil {
-		return err
-	}
-	report := admission.Inspect(module, admission.UploadLimits(abi.DefaultLimits()))
-	if err := e.report(report); err != nil {
-		return err
-	}
-	if !report.Accepted {
-		return errQuiet(exitFailed)
-	}
-	return nil
-}
-
-func (c *BiomeBuildCmd) module(e *Env) ([]byte, error) {
-	info, err := os.Stat(c.Source)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return build.Go(e.ctx, c.Source)
-	}
-	module, err := os.ReadFile(c.Source)
-	if err != nil {
-		return nil, err
-	}
-	path := c.Manifest
-	if path == "" {
-		path = filepath.Join(filepath.Dir(c.Source), "manifest.json")
-	}
-	manifest, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, problems := abi.DecodeManifest(manifest); problems != nil {
-		return nil, problems
-	}
-	return wasm.SetCustom(module, abi.ManifestSection, manifest)
 }
 
 // admits is what installing a version takes, and asking for it.
@@ -205,11 +147,4 @@ func (c *BiomeShowCmd) Run(e *Env) error {
 		return err
 	}
 	return e.show(res.body, nil)
-}
-
-func (e *Env) report(r *admission.Report) error {
-	if e.json {
-		return e.encode(r)
-	}
-	return r.WriteText(e.stdout)
 }

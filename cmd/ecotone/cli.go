@@ -29,6 +29,7 @@ type CLI struct {
 	Capability CapabilityCmd `cmd:"" help:"List, deprecate and retire capabilities."`
 	Session    SessionCmd    `cmd:"" help:"Open, show and close sessions."`
 	Grant      GrantCmd      `cmd:"" help:"Give, list and revoke grants."`
+	EnvGrant   EnvGrantCmd   `cmd:"" help:"Let principals without the role open sessions."`
 	Env        EnvCmd        `cmd:"" help:"Show environments and tighten their ceilings."`
 	Space      SpaceCmd      `cmd:"" help:"Make and list spaces."`
 	Rate       RateCmd       `cmd:"" help:"Show and set how often may be invoked."`
@@ -120,6 +121,10 @@ func report(env *Env, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintf(env.stderr, "ecotone: error: %v\n", err)
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		hint(env, hinted.Hint())
+	}
 	return exitFailed
 }
 

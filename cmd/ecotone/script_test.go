@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,13 +46,36 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := strings.Split(string(out), "\n")
+	// The engine's module brings programs for WASI that others compiled.
+	programs := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero")
+	programs.Dir = root
+	engine, err := programs.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true, RequireUniqueNames: true, Cmds: scriptCommands,
+		// [c], [rust] and [assemblyscript] hold where biomes in these can be built.
+		Condition: func(name string) (bool, error) {
+			if !slices.Contains(build.Languages(), build.Language(name)) {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			err := build.Available(t.Context(), t.TempDir(), build.Language(name))
+			if err != nil {
+				t.Logf("SKIPPED: %v", err)
+			}
+			return err == nil, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY"} {
 				e.Setenv(name, kept[i])
 			}
+			home, _ := os.UserHomeDir()
+			for name, folder := range map[string]string{"CARGO_HOME": ".cargo", "RUSTUP_HOME": ".rustup"} {
+				e.Setenv(name, cmp.Or(os.Getenv(name), filepath.Join(home, folder)))
+			}
 			e.Setenv("ROOT", root)
+			e.Setenv("PROGRAMS", filepath.Join(strings.TrimSpace(string(engine)), "imports/wasi_snapshot_preview1/example/testdata"))
 			e.Setenv("ECOTONE_VERIFY", "all")
 			return nil
 		},
@@ -68,6 +93,7 @@ var scriptCommands = map[string]scriptCommand{
 	"members": cmdMembers,
 	"mode":    cmdMode,
 	"flip":    cmdFlip,
+	"notools": cmdNoTools,
 }
 
 // code N args... runs ecotone and wants exactly that exit code.
@@ -338,4 +364,12 @@ func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	raw[len(raw)/2] ^= 1
 	ts.Check(os.WriteFile(files[0], raw, 0o600))
+}
+
+// notools leaves nothing on the path but ecotone itself.
+func cmdNoTools(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: notools")
+	}
+	ts.Setenv("PATH", filepath.SplitList(ts.Getenv("PATH"))[0])
 }

@@ -75,13 +75,14 @@ func (c *SessionCloseCmd) Run(e *Env) error {
 	return e.send(http.MethodDelete, "/v1/sessions/"+url.PathEscape(c.ID), nil)
 }
 
-// SessionDeclassifyCmd asks, with the session's own token.
+// SessionDeclassifyCmd asks, with the session's own token or for it.
 type SessionDeclassifyCmd struct {
 	Ref            string `arg:"" help:"Capability ref, as kb:page.read@1."`
 	Input          string `help:"Input JSON, @FILE, or - for standard input: exactly what will be sent." default:"{}" placeholder:"JSON"`
 	To             string `help:"What the input carries at most." required:"" placeholder:"LEVEL"`
 	Sink           string `help:"Where it goes: output, or endpoint: and its name." required:"" placeholder:"SINK"`
 	Classification string `help:"How sensitive the input is said to be, here and then." placeholder:"LEVEL"`
+	Session        string `help:"Ask in the place of this session, with a principal's token." placeholder:"ID"`
 }
 
 // Run asks once. The exit code is 4: somebody has to say so first.
@@ -89,6 +90,14 @@ func (c *SessionDeclassifyCmd) Run(e *Env) error {
 	input, err := e.readArgument(c.Input)
 	if err != nil {
 		return err
+	}
+	if c.Session != "" {
+		in := map[string]any{"capability": c.Ref, "input": string(input), "to": c.To, "sink": c.Sink}
+		set(in, "classification", c.Classification)
+		if err := e.send(http.MethodPost, "/v1/sessions/"+url.PathEscape(c.Session)+"/declassify", in); err != nil {
+			return err
+		}
+		return errQuiet(exitApproval)
 	}
 	h := (&InvokeCmd{Classification: c.Classification}).header()
 	h.Set("Ecotone-Declassify-To", c.To)

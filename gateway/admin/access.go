@@ -122,6 +122,11 @@ func (s *Server) createEnvironmentGrant(c *call) (*reply, error) {
 	return created("/v1/environment-grants/"+g.ID, g, err)
 }
 
+func (s *Server) getEnvironmentGrant(c *call) (*reply, error) {
+	g, err := s.o.Policy.EnvironmentGrant(c.principal, c.org, c.r.PathValue("id"))
+	return ok(g, err)
+}
+
 func (s *Server) revokeEnvironmentGrant(c *call) (*reply, error) {
 	r, err := s.o.Policy.RevokeEnvironmentGrant(c.ctx, c.principal, c.org, c.r.PathValue("id"))
 	return ok(r, err)

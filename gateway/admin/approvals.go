@@ -19,6 +19,7 @@ type approvalShown struct {
 	Subject     abi.Subject        `json:"subject,omitempty"`
 	User        abi.Subject        `json:"user,omitempty"`
 	Requester   string             `json:"requester"`
+	AskedBy     string             `json:"askedBy,omitempty"` // a principal, in the place of the session
 	Label       abi.Classification `json:"label"`
 	Capability  abi.CapabilityRef  `json:"capability,omitempty"`
 	Biome       string             `json:"biome,omitempty"`
@@ -46,7 +47,7 @@ type inputShown struct {
 func summary(s approval.Standing, now time.Time) approvalShown {
 	r := &s.Request
 	out := approvalShown{
-		ID: r.ID, Org: r.Org, Kind: r.Kind, State: s.State(now), Subject: r.Subject, User: r.User, Requester: r.Requester, Label: r.Label,
+		ID: r.ID, Org: r.Org, Kind: r.Kind, State: s.State(now), Subject: r.Subject, User: r.User, Requester: r.Requester, AskedBy: r.AskedBy, Label: r.Label,
 		Capability: r.Capability, Biome: r.Biome, RequestedAt: r.RequestedAt, Expires: r.Expires, Decision: s.Decision,
 	}
 	if s.Use != nil {
@@ -60,7 +61,7 @@ func summary(s approval.Standing, now time.Time) approvalShown {
 
 // whole is all there is to a request.
 func (s *Server) whole(c *call, a approval.Standing) (approvalShown, error) {
-	r, now := &a.Request, time.Now()
+	r, now := &a.Request, s.o.Policy.Now()
 	out := summary(a, now)
 	out.Binding = r.Binding
 	if r.Kind == approval.Promotion {
@@ -68,14 +69,13 @@ func (s *Server) whole(c *call, a approval.Standing) (approvalShown, error) {
 	}
 	out.Context, out.Basis = &r.Context, &r.Basis
 	out.Input = &inputShown{From: r.Subject, Digest: r.InputDigest, Bytes: r.InputBytes}
-	sealed, err := s.o.Policy.Kept(c.ctx, r.Org, r.ID, approval.Input)
+	text, err := s.o.Pipeline.Input(c.ctx, r)
 	if abi.CodeOf(err) == abi.CodeNotFound {
 		return out, nil // it has expired, and its input is gone
 	}
 	if err != nil {
 		return out, err
 	}
-	text, err := approval.NewBox(s.o.Keyring).Open(r.Org, r.ID, approval.Input, sealed)
 	out.Input.Text = approval.Show(text)
 	return out, err
 }
@@ -86,7 +86,7 @@ func (s *Server) listApprovals(c *call) (*reply, error) {
 		p, err := s.o.Policy.Approvals(c.ctx, c.principal, c.org, state, part)
 		out := policy.Page[approvalShown]{Items: []approvalShown{}, Next: p.Next}
 		for _, a := range p.Items {
-			out.Items = append(out.Items, summary(a, time.Now()))
+			out.Items = append(out.Items, summary(a, s.o.Policy.Now()))
 		}
 		return out, err
 	})
@@ -109,8 +109,8 @@ func (s *Server) decide(c *call, v approval.Verdict) (*reply, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	a, err := s.o.Decide(c.ctx, c.principal, c.org, c.r.PathValue("id"), v, in.Reason)
-	return ok(summary(a, time.Now()), err)
+	a, err := s.o.Pipeline.Decide(c.ctx, c.principal, c.org, c.r.PathValue("id"), v, in.Reason)
+	return ok(summary(a, s.o.Policy.Now()), err)
 }
 
 func (s *Server) listApproveGrants(c *call) (*reply, error) {

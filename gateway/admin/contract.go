@@ -9,6 +9,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/contract"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
 	"github.com/ecotone-dev/ecotone/gateway/grant"
+	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/gateway/usage"
@@ -100,12 +101,14 @@ var spoken = map[string]speech{
 	"DELETE /v1/grants/{id}":             {id: "revokeGrant", out: grant.Revocation{}},
 	"GET /v1/environment-grants":         {id: "listEnvironmentGrants", out: list[grant.EnvironmentGrant]{}},
 	"POST /v1/environment-grants":        {id: "createEnvironmentGrant", in: policy.EnvironmentGrantRequest{}, without: orgMember, out: grant.EnvironmentGrant{}},
+	"GET /v1/environment-grants/{id}":    {id: "getEnvironmentGrant", out: policy.EnvironmentGrantStatus{}},
 	"DELETE /v1/environment-grants/{id}": {id: "revokeEnvironmentGrant", out: grant.Revocation{}},
 
-	"POST /v1/sessions":        {id: "openSession", in: policy.SessionRequest{}, without: orgMember, out: tokenOnce[session.Session]{}},
-	"GET /v1/sessions":         {id: "listSessions", out: list[session.Session]{}},
-	"GET /v1/sessions/{id}":    {id: "getSession", out: session.Session{}},
-	"DELETE /v1/sessions/{id}": {id: "closeSession", out: session.Session{}},
+	"POST /v1/sessions":                 {id: "openSession", in: policy.SessionRequest{}, without: orgMember, out: tokenOnce[session.Session]{}},
+	"GET /v1/sessions":                  {id: "listSessions", out: list[session.Session]{}},
+	"GET /v1/sessions/{id}":             {id: "getSession", out: session.Session{}},
+	"DELETE /v1/sessions/{id}":          {id: "closeSession", out: session.Session{}},
+	"POST /v1/sessions/{id}/declassify": {id: "declassifyForSession", in: invoke.DeclassifyRequest{}, out: invoke.Declassifying{}},
 
 	"POST /v1/tokens":        {id: "issueToken", in: policy.TokenRequest{}, without: orgMember, out: tokenOnce[policy.TokenStatus]{}},
 	"GET /v1/tokens":         {id: "listTokens", out: list[policy.TokenStatus]{}},
@@ -175,7 +178,7 @@ func (rt *route) operation() contract.Operation {
 		op.Bodies = []contract.Body{{Media: "application/json", Of: said.in, Without: said.without}}
 	case bodyModule:
 		op.Bodies = []contract.Body{{Media: "application/wasm"}, {Media: "multipart/form-data", Of: contract.Object{
-			"type": "object", "required": []string{"module"}, "additionalProperties": false,
+			"type": "object", "required": []string{"module", "manifest"}, "additionalProperties": false,
 			"properties": contract.Object{
 				"module":   contract.Object{"contentMediaType": "application/wasm"},
 				"manifest": contract.Object{"contentMediaType": "application/json"},

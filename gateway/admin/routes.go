@@ -103,13 +103,16 @@ func init() {
 		{method: http.MethodDelete, path: "/v1/grants/{id}", op: policy.OpGrantRevoke, summary: "Revoke a grant with a new record", handle: (*Server).revokeGrant},
 		{method: http.MethodGet, path: "/v1/environment-grants", op: policy.OpRead, query: paging, summary: "List environment grants", handle: (*Server).listEnvironmentGrants},
 		{method: http.MethodPost, path: "/v1/environment-grants", op: policy.OpEnvGrant, body: bodyJSON, summary: "Let a principal open sessions", handle: (*Server).createEnvironmentGrant},
-		{method: http.MethodDelete, path: "/v1/environment-grants/{id}", op: policy.OpEnvRevoke, summary: "Revoke an environment grant", handle: (*Server).revokeEnvironmentGrant},
+		{method: http.MethodGet, path: "/v1/environment-grants/{id}", op: policy.OpRead, summary: "Show an environment grant and its revocation", handle: (*Server).getEnvironmentGrant},
+		{method: http.MethodDelete, path: "/v1/environment-grants/{id}", op: policy.OpEnvRevoke, summary: "Revoke an environment grant, and end the sessions it opened", handle: (*Server).revokeEnvironmentGrant},
 
 		// A principal without the role may still open a session by an environment grant: policy decides.
 		{method: http.MethodPost, path: "/v1/sessions", body: bodyJSON, summary: "Open a session; its token is shown once", handle: (*Server).openSession},
 		{method: http.MethodGet, path: "/v1/sessions", op: policy.OpReadGuarded, query: paging, summary: "List sessions", handle: (*Server).listSessions},
 		{method: http.MethodGet, path: "/v1/sessions/{id}", op: policy.OpReadGuarded, summary: "Show a session", handle: (*Server).getSession},
 		{method: http.MethodDelete, path: "/v1/sessions/{id}", op: policy.OpSessionClose, summary: "Close a session", handle: (*Server).closeSession},
+
+		{method: http.MethodPost, path: "/v1/sessions/{id}/declassify", op: policy.OpDeclassify, body: bodyJSON, waits: true, summary: "Ask, in a session's place, that one invocation with exactly this input may begin lower than its mark", handle: (*Server).declassify},
 
 		{method: http.MethodPost, path: "/v1/tokens", op: policy.OpTokenIssue, body: bodyJSON, summary: "Issue a principal's token; it is shown once", handle: (*Server).issueToken},
 		{method: http.MethodGet, path: "/v1/tokens", op: policy.OpReadGuarded, query: paging, summary: "List tokens", handle: (*Server).listTokens},

@@ -6,27 +6,25 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/guard"
+	"github.com/ecotone-dev/ecotone/gateway/invoke"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/refusal"
-	"github.com/ecotone-dev/ecotone/gateway/session"
 	"github.com/ecotone-dev/ecotone/host"
 	"github.com/ecotone-dev/ecotone/host/vault"
 )
 
 // Options are the parts the control plane drives. All are required.
 type Options struct {
-	Policy   *policy.Service
-	Host     *host.Host
-	Modules  *modules.Dir
-	Audit    *audit.Log
-	Refusals *refusal.Recorder
-	Keyring  *vault.Keyring
-	// Decide records a person's word on a request, and does what follows from it.
-	Decide      func(ctx context.Context, who session.Principal, org, id string, v approval.Verdict, reason string) (approval.Standing, error)
+	Policy      *policy.Service
+	Host        *host.Host
+	Modules     *modules.Dir
+	Audit       *audit.Log
+	Refusals    *refusal.Recorder
+	Keyring     *vault.Keyring
+	Pipeline    *invoke.Pipeline // does what follows from a person's word
 	Guard       *guard.Guard
 	NonceHeader string
 	MaxUpload   int64 // bytes

@@ -42,6 +42,9 @@ type Request struct {
 	Subject   abi.Subject `json:"subject,omitempty"` // who invokes; "" when a principal asks for itself
 	User      abi.Subject `json:"user,omitempty"`    // the user an agent acts for, or whose principal asks
 	Requester string      `json:"requester"`         // the principal that asks, or opened the session that does
+	// AskedBy is the principal that asks in the place of a session, and AskedFor its user.
+	AskedBy  string      `json:"askedBy,omitempty"`
+	AskedFor abi.Subject `json:"askedFor,omitempty"`
 	// Label is how sensitive it is what the request shows: who is not cleared for it sees no request.
 	Label       abi.Classification `json:"label"`
 	Capability  abi.CapabilityRef  `json:"capability,omitempty"`
@@ -131,6 +134,15 @@ type Decision struct {
 	At       time.Time   `json:"at"`
 }
 
+// Withdrawal is the word of who asked that it is not wanted any more. It is final, unless what was asked for
+// runs already.
+type Withdrawal struct {
+	Approval string    `json:"approval"`
+	Org      string    `json:"org"`
+	By       string    `json:"by"` // subject
+	At       time.Time `json:"at"`
+}
+
 // Use says that an approval is used up. It is durable before anything is run by it: whatever becomes of
 // that, there is no second time.
 type Use struct {
@@ -158,9 +170,10 @@ const (
 	Approved    State = "approved"   // and not used yet
 	Dispatched  State = "dispatched" // used; it runs, or the process died while it did
 	Rejected    State = "rejected"
-	Expired     State = "expired" // nobody decided, or used it, in time
-	Stale       State = "stale"   // what was approved is not what there is any more
-	Refused     State = "refused" // it was never asked of anybody
+	Withdrawn   State = "withdrawn" // by who asked
+	Expired     State = "expired"   // nobody decided, or used it, in time
+	Stale       State = "stale"     // what was approved is not what there is any more
+	Refused     State = "refused"   // it was never asked of anybody
 	Done        State = "done"
 	Failed      State = "failed"
 	Interrupted State = "interrupted" // the process died while it ran: nobody knows how far it came
@@ -168,15 +181,16 @@ const (
 
 // States lists the closed set.
 func States() []State {
-	return []State{Pending, Approved, Dispatched, Rejected, Expired, Stale, Refused, Done, Failed, Interrupted}
+	return []State{Pending, Approved, Dispatched, Rejected, Withdrawn, Expired, Stale, Refused, Done, Failed, Interrupted}
 }
 
 // Standing is a request with all that has come of it.
 type Standing struct {
-	Request  Request
-	Decision *Decision
-	Use      *Use
-	Result   *Result
+	Request    Request
+	Decision   *Decision
+	Withdrawal *Withdrawal
+	Use        *Use
+	Result     *Result
 }
 
 // State is how far it is at a time.
@@ -186,6 +200,8 @@ func (s *Standing) State(now time.Time) State {
 		return s.Result.State
 	case s.Use != nil:
 		return Dispatched
+	case s.Withdrawal != nil:
+		return Withdrawn
 	case s.Decision != nil && s.Decision.Verdict == Reject:
 		return Rejected
 	case !now.Before(s.Request.Expires):

@@ -97,6 +97,7 @@ func TestStates(t *testing.T) {
 	yes, no := &Decision{Verdict: Approve}, &Decision{Verdict: Reject}
 	for want, s := range map[State]Standing{
 		Pending: {Request: open}, Approved: {Request: open, Decision: yes}, Rejected: {Decision: no}, Expired: {Request: Request{Expires: now}},
+		Withdrawn:  {Decision: yes, Withdrawal: &Withdrawal{}},
 		Dispatched: {Decision: yes, Use: &Use{}}, Interrupted: {Decision: yes, Use: &Use{}, Result: &Result{State: Interrupted}},
 	} {
 		if got := s.State(now); got != want {

@@ -159,17 +159,18 @@ type Resolution string
 
 // The resolutions. Only what is approved goes on.
 const (
-	ResolvedApproved Resolution = "approved" // and used up: it runs now
-	ResolvedRejected Resolution = "rejected"
-	ResolvedExpired  Resolution = "expired"
-	ResolvedStale    Resolution = "stale"   // what was approved is not what there is any more
-	ResolvedRefused  Resolution = "refused" // nobody was asked
+	ResolvedApproved  Resolution = "approved" // and used up: it runs now
+	ResolvedRejected  Resolution = "rejected"
+	ResolvedExpired   Resolution = "expired"
+	ResolvedWithdrawn Resolution = "withdrawn" // by who asked
+	ResolvedStale     Resolution = "stale"     // what was approved is not what there is any more
+	ResolvedRefused   Resolution = "refused"   // nobody was asked
 )
 
 // Valid reports whether r is a member of the set.
 func (r Resolution) Valid() bool {
 	switch r {
-	case ResolvedApproved, ResolvedRejected, ResolvedExpired, ResolvedStale, ResolvedRefused:
+	case ResolvedApproved, ResolvedRejected, ResolvedExpired, ResolvedWithdrawn, ResolvedStale, ResolvedRefused:
 		return true
 	}
 	return false
@@ -179,7 +180,7 @@ func (r Resolution) Valid() bool {
 type Resolved struct {
 	Resolution Resolution `json:"resolution"`
 	Code       abi.Code   `json:"code,omitempty"` // empty: it was approved
-	By         string     `json:"by,omitempty"`   // principal that decided
+	By         string     `json:"by,omitempty"`   // principal that decided, or the subject that withdrew it
 }
 
 // Started is the durable intent (S8). It has nothing to say beyond its header.

@@ -112,6 +112,9 @@ func Fold(entries []Entry) (Row, error) {
 				return odd(e, "resolves what does not wait")
 			}
 			row.Resolution, row.ResolvedAt = &b, &e.Time
+			if b.Resolution == ResolvedWithdrawn {
+				row.Cancel = CancelProven
+			}
 		case Started:
 			row.StartedAt = &e.Time
 		case Effect:

@@ -27,7 +27,7 @@ var followed = [][2]string{
 	{"switch-environment", "`POST /v1/sessions` in the `environment`"},
 	{"open-session", "`POST /v1/sessions` in the same environment, cleared for the `classification` where one is named"},
 	{"use-successor", "the same call of the `capability`"},
-	{"use-another-capability", "nothing: this one does not work as it is"},
+	{"use-another-capability", "the same call of the `capability`, another major of it that works now; where none is named, nothing makes it work"},
 	{"use-less-sensitive-data", "the same call with `Ecotone-Classification` at most the `classification`"},
 	{"correct-input", "the same call with input that satisfies the capability's schema"},
 	{"wait", "the same call after so many `seconds`"},

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"iter"
+
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -111,6 +113,22 @@ func (s *Snapshot) Concerning(org string) uint64 {
 		g = max(g, o.Generation)
 	}
 	return g
+}
+
+// Provided are the capabilities of a biome's versions, the newest upload's first; some are listed twice.
+func (b *Biome) Provided() iter.Seq2[abi.CapabilityRef, *abi.Descriptor] {
+	return func(yield func(abi.CapabilityRef, *abi.Descriptor) bool) {
+		for _, a := range append([]*Admission{b.Newest, b.Installed}, b.Older...) {
+			if a == nil {
+				continue
+			}
+			for ref, d := range a.Capabilities {
+				if !yield(ref, d) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Route finds who provides a ref for an organisation's invocations, and which version serves

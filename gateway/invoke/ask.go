@@ -28,6 +28,8 @@ type Explanation struct {
 	ReachCheck  string               `json:"reachCheck"`
 	Label       abi.Classification   `json:"label,omitzero"`
 	Ceiling     abi.Classification   `json:"ceiling,omitzero"`
+	Labels      []gate.Bound         `json:"labels,omitempty"`     // what the label is the highest of
+	Ceilings    []gate.Bound         `json:"ceilings,omitempty"`   // what the ceiling is the lowest of
 	State       grant.State          `json:"lifecycle,omitempty"`  // deprecated or retired, when the capability is
 	ReplacedBy  abi.CapabilityRef    `json:"replacedBy,omitempty"` // what to invoke instead of such a one
 	Config      []string             `json:"config,omitempty"`     // names of what its install grant tells the biome
@@ -75,6 +77,9 @@ func (p *Pipeline) Judge(ctx context.Context, r Request) (*Explanation, *Answer)
 	}
 	if c.decision.ReachDeferred {
 		e.ReachCheck = "deferred"
+	}
+	if c.decision.Ceiling.Valid() { // the caller may know
+		e.Labels, e.Ceilings = gate.Bounds(c.snapshot, c.facts)
 	}
 	if denial != nil {
 		e.Code = denial.Code
@@ -144,7 +149,8 @@ type Cancellation struct {
 	Cancel     audit.CancelState `json:"cancel"`
 }
 
-// Cancel asks a running invocation of the caller's own session to end, and answers how far that is.
+// Cancel asks a running invocation of the caller's own session to end, and answers how far that is. One that
+// waits for a person's word is withdrawn: nobody is asked any more, and it never runs.
 // Asking again changes nothing and answers the state of now, after the end too. What has ended
 // without having been asked cannot be cancelled any more.
 func (p *Pipeline) Cancel(ctx context.Context, r Request, id string) Answer {
@@ -178,10 +184,25 @@ func (p *Pipeline) cancelEnded(ctx context.Context, s *session.Session, r Reques
 		return p.refuse(ctx, s, &r, e)
 	case e != nil || row.Decision == nil || row.Decision.Session != s.ID:
 		return p.refuse(ctx, s, &r, noInvocation())
+	case row.Cancel == "" && row.Decision.Verdict == audit.VerdictNeedsApproval && row.Resolution == nil:
+		return p.withdraw(ctx, s, r, id)
 	case row.Cancel == "":
 		return p.refuse(ctx, s, &r, abi.Errorf(abi.CodeConflict, "the invocation does not run any more"))
 	}
 	return cancellation(id, row.Cancel)
+}
+
+// withdraw takes back what waits for a person's word.
+func (p *Pipeline) withdraw(ctx context.Context, s *session.Session, r Request, id string) Answer {
+	ctx = context.WithoutCancel(ctx)
+	of, err := p.o.Policy.WithdrawApproval(ctx, s, id)
+	if err == nil {
+		err = p.follow(ctx, &of)
+	}
+	if err != nil {
+		return p.refuse(ctx, s, &r, abi.AsError(err))
+	}
+	return cancellation(id, audit.CancelProven)
 }
 
 func cancellation(id string, state audit.CancelState) Answer {

@@ -79,7 +79,7 @@ func (c *attempt) context() approval.Context {
 
 // lasts is until when it may wait: no longer than the session that asks.
 func (c *attempt) lasts() time.Time {
-	until := c.p.o.Now().UTC().Add(approval.DefaultLife)
+	until := c.p.o.Policy.Now().Add(approval.DefaultLife)
 	if end := c.session.Expires; end.Before(until) {
 		return end
 	}

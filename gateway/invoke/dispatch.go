@@ -28,7 +28,7 @@ func (p *Pipeline) Decide(ctx context.Context, who session.Principal, org, id st
 	if standing != nil {
 		return approval.Standing{}, standing
 	}
-	if err != nil && now.State(p.o.Now()) != approval.Approved { // what may still come of it is no failure
+	if err != nil && now.State(p.o.Policy.Now()) != approval.Approved { // what may still come of it is no failure
 		return approval.Standing{}, err
 	}
 	return now, nil
@@ -38,9 +38,11 @@ func (p *Pipeline) Decide(ctx context.Context, who session.Principal, org, id st
 // step there is at most one.
 func (p *Pipeline) follow(ctx context.Context, s *approval.Standing) error {
 	r := &s.Request
-	switch s.State(p.o.Now()) {
+	switch s.State(p.o.Policy.Now()) {
 	case approval.Rejected:
 		return p.over(ctx, s, approval.Rejected, audit.Resolved{Resolution: audit.ResolvedRejected, Code: abi.CodeApprovalRejected, By: s.Decision.By})
+	case approval.Withdrawn:
+		return p.over(ctx, s, approval.Withdrawn, audit.Resolved{Resolution: audit.ResolvedWithdrawn, Code: abi.CodeCanceled, By: s.Withdrawal.By})
 	case approval.Expired:
 		return p.over(ctx, s, approval.Expired, audit.Resolved{Resolution: audit.ResolvedExpired, Code: abi.CodeApprovalStale})
 	case approval.Approved:
@@ -169,11 +171,7 @@ func (p *Pipeline) dispatch(ctx context.Context, s *approval.Standing) error {
 // resume makes the attempt again that asked, and decides it.
 func (p *Pipeline) resume(ctx context.Context, s *approval.Standing) (*attempt, *abi.Error) {
 	r := &s.Request
-	sealed, err := p.o.Policy.Kept(ctx, r.Org, r.ID, approval.Input)
-	if err != nil {
-		return nil, abi.AsError(err)
-	}
-	input, err := p.o.Box.Open(r.Org, r.ID, approval.Input, sealed)
+	input, err := p.Input(ctx, r)
 	if err != nil {
 		return nil, abi.AsError(err)
 	}

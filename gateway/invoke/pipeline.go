@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -187,10 +188,31 @@ func (c *attempt) decide(ctx context.Context) *abi.Error {
 // refusal is the decision's, with how long to wait when that is all it takes.
 func (c *attempt) refusal() *abi.Error {
 	err := c.decision.Err()
-	if err != nil && err.Code == abi.CodeRateExceeded {
+	switch {
+	case err != nil && err.Code == abi.CodeRateExceeded:
 		return err.After(seconds(c.wait))
+	case err != nil && err.Code == abi.CodeClassificationCeiling && c.decision.Ceiling.Valid():
+		return c.aboveCeiling().WithHint(err.Hint)
 	}
 	return err
+}
+
+// aboveCeiling names which of the labels it would begin with is above which ceilings: where data lives is one
+// thing, what trust applies another (X69).
+func (c *attempt) aboveCeiling() *abi.Error {
+	labels, ceilings := gate.Bounds(c.snapshot, c.facts)
+	var above, below []string
+	for _, l := range labels {
+		if l.Level > c.decision.Ceiling {
+			above = append(above, fmt.Sprintf("%s by the %s", l.Level, l.Of))
+		}
+	}
+	for _, l := range ceilings {
+		if l.Level < c.decision.Start {
+			below = append(below, fmt.Sprintf("the %s takes up to %s", l.Of, l.Level))
+		}
+	}
+	return abi.Errorf(abi.CodeClassificationCeiling, "it would begin %s, and %s", strings.Join(above, ", "), strings.Join(below, ", "))
 }
 
 func (c *attempt) judgeInput() *abi.Error {

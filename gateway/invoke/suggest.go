@@ -3,6 +3,8 @@ package invoke
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/gateway/environment"
@@ -47,7 +49,7 @@ func (c *attempt) suggest(check gate.CheckID, code abi.Code) problem.Suggestion 
 	case gate.CheckEnvironment, gate.CheckReach, gate.CheckAllowList:
 		s.Environment = string(c.elsewhere())
 		if s.Environment == "" {
-			s.Kind = problem.UseAnother
+			s.Kind, s.Environment, s.Capability = problem.UseAnother, string(c.facts.Environment), string(c.another())
 		}
 	case gate.CheckLifecycle:
 		switch next := c.decision.Ending.ReplacedBy; {
@@ -55,6 +57,8 @@ func (c *attempt) suggest(check gate.CheckID, code abi.Code) problem.Suggestion 
 			s.Kind, s.Biome = problem.RequestEnable, c.decision.Biome
 		case code == abi.CodeCapabilityRetired && next != "":
 			s.Kind, s.Capability = problem.UseSuccessor, string(next)
+		default:
+			s.Capability = string(c.another())
 		}
 	case gate.CheckInstall, gate.CheckAdmitted:
 		s.Biome = c.decision.Biome
@@ -118,6 +122,33 @@ func (c *attempt) suggestLabel(s *problem.Suggestion) {
 	case c.facts.Declared > ceiling || c.facts.Parent != nil:
 		s.Classification = ceiling
 	}
+}
+
+// another is the highest other major of the same capability, of the same biome, that the same caller may invoke as
+// it is, or "": none works, or the caller may not know of any.
+func (c *attempt) another() abi.CapabilityRef {
+	if c.decision.Biome == "" {
+		return ""
+	}
+	name, _, _ := strings.Cut(string(c.facts.Capability), "@")
+	b, _ := c.snapshot.Route(c.facts.Org, c.facts.Capability, c.facts.Environment)
+	if b == nil {
+		return ""
+	}
+	best, highest := abi.CapabilityRef(""), -1
+	for ref, d := range b.Provided() {
+		other, major, _ := strings.Cut(string(ref), "@")
+		n, err := strconv.Atoi(major)
+		if err != nil || other != name || ref == c.facts.Capability || n <= highest {
+			continue
+		}
+		f := *c.facts
+		f.Capability, f.Reach, f.Rate, f.Schema = ref, d.Reach, gate.Within, gate.Satisfied
+		if gate.Decide(c.snapshot, &f).Verdict != gate.Deny {
+			best, highest = ref, n
+		}
+	}
+	return best
 }
 
 // elsewhere is the environment in which the same call would come furthest, of those that are wide enough for it;

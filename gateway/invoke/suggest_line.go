@@ -57,6 +57,10 @@ func (c *attempt) suggestLine(l *boundary.Line) problem.Suggestion {
 	case abi.CodeSecretDenied:
 		install.Secret = cmp.Or(l.Secret, l.Target) // the target of a request is where it goes
 		return install
+	case abi.CodeClassificationFlow:
+		return c.suggestFlow(l)
+	case abi.CodeReachCeiling:
+		return c.suggestReach()
 	case abi.CodeMissingGrant:
 		if ref := abi.CapabilityRef(l.Target); l.Function == "capability_invoke" && !slices.Contains(c.calls(), ref) {
 			install.Call = l.Target
@@ -64,6 +68,66 @@ func (c *attempt) suggestLine(l *boundary.Line) problem.Suggestion {
 		}
 	}
 	return problem.Suggestion{}
+}
+
+// suggestFlow says which of the labels that an invocation began with is above what a sink takes: what its caller
+// declared, or what the session was given. What it read since is data, and no policy makes that less; nor
+// is what flows into a child its own.
+func (c *attempt) suggestFlow(l *boundary.Line) problem.Suggestion {
+	s := problem.Suggestion{Subject: string(c.facts.Subject), Capability: string(c.facts.Capability), Environment: string(c.facts.Environment)}
+	takes := c.takes(l)
+	switch {
+	case !takes.Valid() || c.facts.Parent != nil || c.facts.Lower != nil:
+		return problem.Suggestion{}
+	case c.facts.Declared > takes:
+		s.Kind, s.Classification = problem.UseLess, takes
+	case c.facts.Mark > takes:
+		s.Kind = problem.OpenSession
+	default:
+		return problem.Suggestion{}
+	}
+	return s
+}
+
+// takes is what policy says that the sink of a host call takes at least: the clearance of an endpoint, the floor of
+// the space for what is made in it. Invalid: the call has no such sink.
+func (c *attempt) takes(l *boundary.Line) abi.Classification {
+	fn, _ := abi.FunctionByName(l.Function)
+	switch fn.Group {
+	case abi.GroupHTTP:
+		u, err := egress.ParseURL(l.Target)
+		_, served := c.snapshot.Route(c.facts.Org, c.facts.Capability, c.facts.Environment)
+		if err != nil || served == nil {
+			return 0
+		}
+		most := abi.Classification(0)
+		for _, e := range served.Kept.Endpoints {
+			if e.Match("GET", u) || e.Match("POST", u) || e.Match("PUT", u) || e.Match("PATCH", u) || e.Match("DELETE", u) || e.Match("HEAD", u) || e.Match("OPTIONS", u) {
+				most = max(most, e.Clearance)
+			}
+		}
+		return most
+	case abi.GroupKV, abi.GroupFiles:
+		if org := c.snapshot.Orgs.At(c.facts.Org); org != nil && (fn.Flow == abi.FlowSink || fn.Flow == abi.FlowBoth) {
+			return org.Spaces.At(c.facts.Space).Floor
+		}
+	}
+	return 0
+}
+
+// reachWait is after how many seconds to try again what the catalogue could not say the reach of.
+const reachWait = 1
+
+// suggestReach is for host functions above what the invocation is held to. A capability declares at least the reach
+// of all it imports, and the gate holds that to its environment and its caller: only where the catalogue
+// could not say what was declared is it held to less.
+func (c *attempt) suggestReach() problem.Suggestion {
+	if !c.decision.ReachDeferred {
+		return problem.Suggestion{}
+	}
+	return problem.Suggestion{
+		Kind: problem.Wait, Subject: string(c.facts.Subject), Capability: string(c.facts.Capability), Environment: string(c.facts.Environment), Seconds: reachWait,
+	}
 }
 
 // calls are what the install grant lets the biome call.

@@ -38,7 +38,7 @@ func (p *Pipeline) Settle(ctx context.Context) error {
 		}
 	}
 	for i := range unsettled {
-		if s := &unsettled[i]; s.State(p.o.Now()) != approval.Approved {
+		if s := &unsettled[i]; s.State(p.o.Policy.Now()) != approval.Approved {
 			if err := p.follow(ctx, s); err != nil {
 				return err
 			}

@@ -23,6 +23,15 @@ type Waited struct {
 	Problem json.RawMessage `json:"problem,omitempty"`
 }
 
+// Input is what a request for an approval asks about, or NOT_FOUND once it has expired.
+func (p *Pipeline) Input(ctx context.Context, r *approval.Request) ([]byte, error) {
+	sealed, err := p.o.Policy.Kept(ctx, r.Org, r.ID, approval.Input)
+	if err != nil {
+		return nil, err
+	}
+	return p.o.Box.Open(r.Org, r.ID, approval.Input, sealed)
+}
+
 // waited says what came of waiting, as far as the row is shown, and how sensitive that is. It is nil for what
 // nobody was asked about.
 func (p *Pipeline) waited(ctx context.Context, s *session.Session, row *audit.Row) (*Waited, abi.Classification, error) {
@@ -33,7 +42,7 @@ func (p *Pipeline) waited(ctx context.Context, s *session.Session, row *audit.Ro
 	if err != nil {
 		return nil, 0, err
 	}
-	now := p.o.Now()
+	now := p.o.Policy.Now()
 	w := &Waited{ID: row.ID, Status: of.State(now), Expires: of.Request.Expires}
 	label := abi.Public
 	switch {

@@ -50,6 +50,8 @@ func (st *state) applyApproval(rec any) error {
 		return step(r.Org, r.ID, func(s *approval.Standing) { s.Request = r })
 	case approval.Decision:
 		return step(r.Org, r.Approval, func(s *approval.Standing) { s.Decision = &r })
+	case approval.Withdrawal:
+		return step(r.Org, r.Approval, func(s *approval.Standing) { s.Withdrawal = &r })
 	case approval.Use:
 		return step(r.Org, r.Approval, func(s *approval.Standing) { s.Use = &r })
 	case approval.Result:
@@ -87,6 +89,7 @@ type Ask struct {
 	Facts   *gate.Facts
 	Files   map[string]string // the versions of the files the input names
 	Sealed  []byte            // the input
+	By      session.Principal // who asks in the place of the session; none: the session itself
 }
 
 // RequestApproval records, durably, that an invocation waits for an approval. The basis of the decision is
@@ -97,6 +100,10 @@ func (s *Service) RequestApproval(ctx context.Context, a Ask) (approval.Request,
 	in := intent{
 		op: OpApprovalRequested, org: r.Org, target: r.ID, actor: string(r.Subject), fields: []string{"capability", "input", "expires"},
 		may: func(*state) error { return nil }, // who may invoke was decided by the gate
+	}
+	if a.By.ID != "" {
+		in.by, in.op, in.actor, in.may = a.By, OpDeclassify, "", nil
+		r.AskedBy, r.AskedFor = a.By.Name(), a.By.User
 	}
 	err := s.apply(ctx, in, func(st *state) (*change, error) {
 		o := st.orgs[r.Org]
@@ -190,7 +197,7 @@ func (s *Service) DecideApproval(ctx context.Context, p session.Principal, org, 
 		if len(reason) > approval.MaxReason {
 			return nil, abi.Errorf(abi.CodeInvalidRequest, "a reason has at most %d bytes", approval.MaxReason).At("/reason")
 		}
-		if out.Decision != nil {
+		if out.Decision != nil && out.Withdrawal == nil {
 			return nil, again(&out, v)
 		}
 		if out.State(now) != approval.Pending {
@@ -206,6 +213,32 @@ func (s *Service) DecideApproval(ctx context.Context, p session.Principal, org, 
 		out.Decision = &d
 		c.records = append([]any{d}, c.records...)
 		return c, nil
+	})
+	return out, err
+}
+
+// WithdrawApproval takes a request back, for the session that made it: nobody is asked any more, and what was
+// approved and does not run yet never does. Doing it again answers the first time. NOT_FOUND is that there
+// is no such request of the session; CONFLICT, that it runs, or is over.
+func (s *Service) WithdrawApproval(ctx context.Context, sess *session.Session, id string) (approval.Standing, error) {
+	var out approval.Standing
+	in := intent{op: OpApprovalWithdrawn, org: sess.Org, target: id, actor: string(sess.Subject), may: func(*state) error { return nil }}
+	err := s.apply(ctx, in, func(st *state) (*change, error) {
+		var err error
+		if out, err = s.standing(ctx, st.orgs[sess.Org], sess.Org, id); err != nil {
+			return nil, err
+		}
+		now := s.clock().UTC()
+		switch state := out.State(now); {
+		case out.Request.Context.Session != sess.ID:
+			return nil, notThere("approval", id)
+		case state == approval.Withdrawn:
+			return nil, nil
+		case state != approval.Pending && state != approval.Approved:
+			return nil, abi.Errorf(abi.CodeConflict, "it cannot be withdrawn any more: it is %s", state)
+		}
+		out.Withdrawal = &approval.Withdrawal{Approval: id, Org: sess.Org, By: string(sess.Subject), At: now}
+		return &change{records: []any{*out.Withdrawal}}, nil
 	})
 	return out, err
 }

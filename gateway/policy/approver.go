@@ -23,10 +23,10 @@ func (o *orgState) mayDecide(p session.Principal, r *approval.Request, now time.
 	if !o.sees(p, r, now) {
 		return notThere("approval", r.ID)
 	}
-	if p.Name() == r.Requester {
+	if p.Name() == r.Requester || p.Name() == r.AskedBy {
 		return abi.Errorf(abi.CodeForbidden, "who asks does not decide: this principal opened the session that asks, or asked itself")
 	}
-	if p.User != "" && (p.User == r.Subject || p.User == r.User) {
+	if p.User != "" && (p.User == r.Subject || p.User == r.User || p.User == r.AskedFor) {
 		return abi.Errorf(abi.CodeForbidden, "who asks does not decide: it is asked for %s", abi.Quote(string(p.User)))
 	}
 	return nil
@@ -51,7 +51,7 @@ func (o *orgState) approves(principal string, ref abi.CapabilityRef, now time.Ti
 func (o *orgState) stillApproved(a *approval.Standing, now time.Time) error {
 	id, own := strings.CutPrefix(a.Decision.By, "principal:"+o.record.ID+"/")
 	p, there := o.principals[id]
-	if own && there && p.Role == session.Approver && !o.approves(a.Decision.By, a.Request.Capability, now) {
+	if own && (!there || !o.sees(p, &a.Request, now)) {
 		return approval.StaleBecause([]string{"approver"})
 	}
 	return nil
@@ -161,6 +161,9 @@ func whenNil(missing bool, what, name string) error {
 func outcomes(tx store.Tx, out *approval.Standing) (err error) {
 	org, id := out.Request.Org, out.Request.ID
 	if out.Decision, err = lookup[approval.Decision](tx, keyOf(approval.Decision{Org: org, Approval: id})); err != nil {
+		return err
+	}
+	if out.Withdrawal, err = lookup[approval.Withdrawal](tx, keyOf(approval.Withdrawal{Org: org, Approval: id})); err != nil {
 		return err
 	}
 	if out.Use, err = lookup[approval.Use](tx, keyOf(approval.Use{Org: org, Approval: id})); err != nil {

@@ -117,7 +117,7 @@ func remove(tx store.Tx, total *tally, rec any) error {
 func (st *state) forget(rec any) {
 	switch r := rec.(type) {
 	case session.Session:
-		st.sessions.drop(r.Org, r.ID)
+		st.sessions.drop(r.Org, r.ID, hasExpired)
 	case session.Token:
 		st.sessions.dropToken(r.ID)
 	case tokenRevocation:

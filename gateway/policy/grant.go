@@ -201,7 +201,8 @@ func (s *Service) RevokeGrant(ctx context.Context, p session.Principal, org, id 
 	})
 }
 
-// RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant.
+// RevokeEnvironmentGrant is [Service.RevokeGrant] for an environment grant. It ends the sessions that the
+// grant opened, as closing them does, and no others (X35, X36).
 func (s *Service) RevokeEnvironmentGrant(ctx context.Context, p session.Principal, org, id string) (grant.Revocation, error) {
 	return s.revoke(ctx, p, OpEnvRevoke, org, id, func(o *orgState) bool { _, ok := o.environments[id]; return ok })
 }
@@ -264,6 +265,28 @@ func (s *Service) CreateEnvironmentGrant(ctx context.Context, p session.Principa
 			Expires: r.Expires, CreatedBy: p.Name(), CreatedAt: now,
 		}
 		return &change{records: []any{out}, org: r.Org, target: out.ID}, nil
+	})
+	return out, err
+}
+
+// EnvironmentGrantStatus is an environment grant with its revocation, if there is one.
+type EnvironmentGrantStatus struct {
+	grant.EnvironmentGrant
+	Revoked *grant.Revocation `json:"revoked,omitempty"`
+}
+
+// EnvironmentGrant is one environment grant, revoked or not.
+func (s *Service) EnvironmentGrant(p session.Principal, org, id string) (out EnvironmentGrantStatus, err error) {
+	err = s.read(p, OpRead, org, func(_ *state, o *orgState) error {
+		g, there := o.environments[id]
+		if !there {
+			return notThere("environment grant", id)
+		}
+		out.EnvironmentGrant = g
+		if r, revoked := o.revoked[id]; revoked {
+			out.Revoked = &r
+		}
+		return nil
 	})
 	return out, err
 }

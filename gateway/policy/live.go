@@ -19,7 +19,8 @@ type sessions struct {
 	tokens atomic.Pointer[trie.Map[string, *credential]] // by id; a revoked token is not here (PF-F18)
 	live   atomic.Pointer[trie.Map[string, *live]]       // by id; a closed session is not here
 	orgs   map[string]*expiries
-	batch  *trie.Batch // while records are loaded and nobody looks anything up; nil afterwards
+	opened map[string]map[string]struct{} // open sessions by the environment grants they were opened by
+	batch  *trie.Batch                    // while records are loaded and nobody looks anything up; nil afterwards
 }
 
 // credential is a token, with the session it stands for unless it is a principal's.
@@ -30,8 +31,8 @@ type credential struct {
 
 // live is an open session.
 type live struct {
-	token  string // id of its token, "" before there is one
-	closed atomic.Bool
+	token string                 // id of its token, "" before there is one
+	over  atomic.Pointer[string] // why it is over; nil: it is not
 	// present is the session with the mark that was made durable last. A higher mark makes another:
 	// invocations are handed what is here, and keep it.
 	present atomic.Pointer[session.Session]
@@ -40,7 +41,7 @@ type live struct {
 }
 
 func newSessions() *sessions {
-	l := &sessions{orgs: map[string]*expiries{}, batch: new(trie.Batch)}
+	l := &sessions{orgs: map[string]*expiries{}, opened: map[string]map[string]struct{}{}, batch: new(trie.Batch)}
 	l.tokens.Store(&trie.Map[string, *credential]{})
 	l.live.Store(&trie.Map[string, *live]{})
 	return l
@@ -76,7 +77,7 @@ func (l *sessions) get(id string) *live { return l.live.Load().At(id) }
 // apply takes a session record: an open one is added, a closed one ends.
 func (l *sessions) apply(r session.Session) {
 	if r.Closed != nil {
-		l.drop(r.Org, r.ID)
+		l.drop(r.Org, r.ID, wasClosed)
 		return
 	}
 	s := &live{}
@@ -88,16 +89,41 @@ func (l *sessions) apply(r session.Session) {
 		l.orgs[r.Org] = e
 	}
 	e.add(r.Expires, r.ID)
+	for _, g := range r.Grants {
+		if l.opened[g] == nil {
+			l.opened[g] = map[string]struct{}{}
+		}
+		l.opened[g][r.ID] = struct{}{}
+	}
+}
+
+// Why a session is over.
+const (
+	wasClosed  = "the session was closed"
+	hasExpired = "the session has expired"
+	wasRevoked = "the environment grant that the session was opened by was revoked"
+)
+
+// revoked ends the sessions that an environment grant opened.
+func (l *sessions) revoked(org, grant string) {
+	for id := range l.opened[grant] {
+		l.drop(org, id, wasRevoked)
+	}
 }
 
 // drop ends a session and its token.
-func (l *sessions) drop(org, id string) {
+func (l *sessions) drop(org, id, why string) {
 	s := l.get(id)
 	if s == nil {
 		return
 	}
-	s.closed.Store(true)
+	s.over.Store(&why)
 	l.dropToken(s.token)
+	for _, g := range s.now().Grants {
+		if delete(l.opened[g], id); len(l.opened[g]) == 0 {
+			delete(l.opened, g)
+		}
+	}
 	set(&l.live, func(m trie.Map[string, *live]) trie.Map[string, *live] { return m.Without(l.batch, id) })
 	e := l.orgs[org]
 	e.open--
@@ -116,7 +142,7 @@ func (l *sessions) count(org string, now time.Time) int64 {
 		if !ok {
 			return e.open
 		}
-		l.drop(org, id)
+		l.drop(org, id, hasExpired)
 	}
 }
 
@@ -132,11 +158,11 @@ func (s *live) marked(mark abi.Classification) {
 
 // stands is nil as long as the session is open.
 func (s *live) stands(now time.Time) *abi.Error {
-	if s.closed.Load() {
-		return abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
+	if why := s.over.Load(); why != nil {
+		return abi.Errorf(abi.CodeGrantRevoked, "%s", *why)
 	}
 	if !now.Before(s.now().Expires) {
-		return abi.Errorf(abi.CodeGrantRevoked, "the session has expired")
+		return abi.Errorf(abi.CodeGrantRevoked, hasExpired)
 	}
 	return nil
 }
@@ -222,7 +248,7 @@ func (s *Service) Invoker(token string) (*session.Session, error) {
 func (s *Service) Release(ctx context.Context, id string, label abi.Classification) error {
 	l := s.live.get(id)
 	if l == nil {
-		return abi.Errorf(abi.CodeGrantRevoked, "the session was closed")
+		return abi.Errorf(abi.CodeGrantRevoked, wasClosed)
 	}
 	if err := l.stands(s.clock()); err != nil {
 		return err

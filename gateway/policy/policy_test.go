@@ -420,7 +420,7 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 	return map[Op]func(session.Principal, string) error{
 		OpRead: func(p session.Principal, org string) error {
 			return firstForbidden(
-				second(s.Spaces(p, org)), second(s.Grants(ctx, p, org, "", "", all)), second(s.EnvironmentGrants(ctx, p, org, all)), second(s.ApproveGrants(ctx, p, org, all)), second(s.Biome(p, org, "x")), second(s.Biomes(p, org)),
+				second(s.Spaces(p, org)), second(s.Grants(ctx, p, org, "", "", all)), second(s.EnvironmentGrants(ctx, p, org, all)), second(s.EnvironmentGrant(p, org, "x")), second(s.ApproveGrants(ctx, p, org, all)), second(s.Biome(p, org, "x")), second(s.Biomes(p, org)),
 				second(s.Uploads(p, org, "x")), second(s.InstallOf(p, org, "x", "")), second(s.Installs(p, org)), second(s.Overrides(p, org)), second(s.Endpoints(p, org)))
 		},
 		OpReadGuarded: func(p session.Principal, org string) error {
@@ -455,6 +455,9 @@ func calls(s *server) map[Op]func(p session.Principal, org string) error {
 		},
 		OpUninstall: func(p session.Principal, org string) error {
 			return second(s.Uninstall(ctx, p, org, "x", "", Unstated))
+		},
+		OpDeclassify: func(p session.Principal, org string) error {
+			return second(s.RequestApproval(ctx, Ask{By: p, Request: approval.Request{Org: org}, Facts: &gate.Facts{Org: org}}))
 		},
 		OpPromote: func(p session.Principal, org string) error {
 			return second(s.Promote(ctx, p, InstallRequest{Org: org}))
@@ -560,10 +563,10 @@ func TestRoles(t *testing.T) {
 // No exported method changes policy without being in the table above.
 func TestEveryMethodIsGuarded(t *testing.T) {
 	open := map[string]bool{
-		"Snapshot": true, "OnChange": true, "Bootstrap": true, "Authenticate": true, "Principal": true, "Invoker": true, "Release": true,
+		"Snapshot": true, "Now": true, "OnChange": true, "Bootstrap": true, "Authenticate": true, "Principal": true, "Invoker": true, "Release": true,
 		"Facts": true, "ChildFacts": true, "Authorize": true, "Environments": true, "SealedSecret": true,
 		// Of the gateway's own, for what a session asked and the gate decided.
-		"RequestApproval": true, "UseApproval": true, "SettleApproval": true, "Unsettled": true, "Standing": true, "Kept": true, "OpenSessionOf": true,
+		"RequestApproval": true, "WithdrawApproval": true, "UseApproval": true, "SettleApproval": true, "Unsettled": true, "Standing": true, "Kept": true, "OpenSessionOf": true,
 		"PurgeApprovals": true, "Collect": true,
 		// They change nothing but whether policy is trusted.
 		"Probe": true, "Watch": true,

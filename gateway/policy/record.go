@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -30,6 +31,9 @@ type limitsRecord struct {
 // that a restart cannot find another policy.
 type table struct {
 	kind string
+	of   reflect.Type
+	// key is where a record of it is kept. Every record belongs to one organisation.
+	key func(rec any) []byte
 	// load decodes a stored record and applies it.
 	load func(*state, []byte) error
 	// apart are records that are also written outside of changes. They are not counted in a change's
@@ -40,31 +44,36 @@ type table struct {
 // tables is in the order in which records are loaded: what refers to something comes after it,
 // and revocations before what they end, so that what is over takes no room.
 var tables = []table{
-	tableOf[Org]("org"),
-	tableOf[Rates]("rates"),
-	tableOf[limitsRecord]("limits"),
-	tableOf[space.Space]("space"),
-	tableOf[environment.Override]("override"),
-	tableOf[environment.Custom]("environment"),
-	tableOf[grant.Endpoint]("endpoint"),
-	tableOf[grant.Secret]("secret"),
-	tableOf[Upload]("upload"),
-	tableOf[Biome]("biome"),
-	tableOf[grant.Lifecycle]("lifecycle"),
-	tableOf[grant.Revocation]("revocation"),
-	tableOf[grant.Grant]("grant"),
-	tableOf[grant.EnvironmentGrant]("environment-grant"),
-	tableOf[grant.ApproveGrant]("approve-grant"),
-	besides(tableOf[approval.Result]("approval-result")), // what came of an approval, not whether it stands
-	tableOf[approval.Use]("approval-use"),
-	tableOf[approval.Decision]("approval-decision"),
-	tableOf[approval.Request]("approval"),
-	tableOf[grant.Install]("install"),
-	tableOf[session.Principal]("principal"),
-	tableOf[session.Session]("session"),
-	tableOf[tokenRevocation]("token-revocation"),
-	tableOf[session.Token]("token"),
+	tableOf("org", func(r Org) path { return path{r.ID} }),
+	tableOf("rates", func(r Rates) path { return path{r.Org} }),
+	tableOf("limits", func(r limitsRecord) path { return path{string(r.Environment)} }),
+	tableOf("space", func(r space.Space) path { return path{r.Org, r.ID} }),
+	tableOf("override", func(r environment.Override) path { return path{r.Org, string(r.Environment)} }),
+	tableOf("environment", func(r environment.Custom) path { return path{r.Org, r.Slug} }),
+	tableOf("endpoint", func(r grant.Endpoint) path { return path{r.Org, r.Name} }),
+	tableOf("secret", func(r grant.Secret) path { return path{r.Org, r.Name} }),
+	tableOf("upload", func(r Upload) path { return path{r.Org, r.Biome, r.Digest} }),
+	tableOf("biome", func(r Biome) path { return path{r.Org, r.Name} }),
+	tableOf("lifecycle", func(r grant.Lifecycle) path { return path{r.Org, string(r.Capability)} }),
+	tableOf("revocation", func(r grant.Revocation) path { return path{r.Org, r.Grant} }),
+	tableOf("grant", func(r grant.Grant) path { return path{r.Org, r.ID} }),
+	tableOf("environment-grant", func(r grant.EnvironmentGrant) path { return path{r.Org, r.ID} }),
+	tableOf("approve-grant", func(r grant.ApproveGrant) path { return path{r.Org, r.ID} }),
+	// What came of an approval, not whether it stands.
+	besides(tableOf("approval-result", func(r approval.Result) path { return path{r.Org, r.Approval} })),
+	tableOf("approval-use", func(r approval.Use) path { return path{r.Org, r.Approval} }),
+	tableOf("approval-withdrawal", func(r approval.Withdrawal) path { return path{r.Org, r.Approval} }),
+	tableOf("approval-decision", func(r approval.Decision) path { return path{r.Org, r.Approval} }),
+	tableOf("approval", func(r approval.Request) path { return path{r.Org, r.ID} }),
+	tableOf("install", func(r grant.Install) path { return path{r.Org, r.ID} }),
+	tableOf("principal", func(r session.Principal) path { return path{r.Org, r.ID} }),
+	tableOf("session", func(r session.Session) path { return path{r.Org, r.ID} }),
+	tableOf("token-revocation", func(r tokenRevocation) path { return path{r.Org, r.Token} }),
+	tableOf("token", func(r session.Token) path { return path{r.Org, r.ID} }),
 }
+
+// path is where a record is kept below its kind.
+type path []string
 
 // tokenRevocation ends a token. It is a record of its own: a token that a restored copy of its
 // record brings back stays revoked.
@@ -81,17 +90,21 @@ func besides(t table) table {
 	return t
 }
 
-func tableOf[T any](kind string) table {
-	return table{kind: kind, load: func(st *state, data []byte) error {
-		rec, err := decode[T](data)
-		if err != nil {
-			return fmt.Errorf("a %s record does not decode: %w", kind, err)
-		}
-		if err := st.apply(rec); err != nil {
-			return fmt.Errorf("a %s record does not apply: %w", kind, err)
-		}
-		return nil
-	}}
+func tableOf[T any](kind string, at func(T) path) table {
+	return table{
+		kind: kind, of: reflect.TypeFor[T](),
+		key: func(rec any) []byte { return store.Key(append(path{keySpace, kind}, at(rec.(T))...)...) },
+		load: func(st *state, data []byte) error {
+			rec, err := decode[T](data)
+			if err != nil {
+				return fmt.Errorf("a %s record does not decode: %w", kind, err)
+			}
+			if err := st.apply(rec); err != nil {
+				return fmt.Errorf("a %s record does not apply: %w", kind, err)
+			}
+			return nil
+		},
+	}
 }
 
 // decode is [abi.DecodeStrict] at a third of its price, for what this package wrote itself: a
@@ -114,57 +127,13 @@ const keySpace = "policy"
 
 func prefixOf(kind string) []byte { return store.Key(keySpace, kind) }
 
-// keyOf is where a record is kept. Every record belongs to one organisation.
+// keyOf is where a record is kept.
 func keyOf(rec any) []byte {
-	switch r := rec.(type) {
-	case Org:
-		return store.Key(keySpace, "org", r.ID)
-	case Rates:
-		return store.Key(keySpace, "rates", r.Org)
-	case limitsRecord:
-		return store.Key(keySpace, "limits", string(r.Environment))
-	case space.Space:
-		return store.Key(keySpace, "space", r.Org, r.ID)
-	case environment.Override:
-		return store.Key(keySpace, "override", r.Org, string(r.Environment))
-	case environment.Custom:
-		return store.Key(keySpace, "environment", r.Org, r.Slug)
-	case grant.Endpoint:
-		return store.Key(keySpace, "endpoint", r.Org, r.Name)
-	case grant.Secret:
-		return store.Key(keySpace, "secret", r.Org, r.Name)
-	case Upload:
-		return store.Key(keySpace, "upload", r.Org, r.Biome, r.Digest)
-	case Biome:
-		return store.Key(keySpace, "biome", r.Org, r.Name)
-	case grant.Lifecycle:
-		return store.Key(keySpace, "lifecycle", r.Org, string(r.Capability))
-	case grant.Grant:
-		return store.Key(keySpace, "grant", r.Org, r.ID)
-	case grant.EnvironmentGrant:
-		return store.Key(keySpace, "environment-grant", r.Org, r.ID)
-	case grant.ApproveGrant:
-		return store.Key(keySpace, "approve-grant", r.Org, r.ID)
-	case approval.Request:
-		return store.Key(keySpace, "approval", r.Org, r.ID)
-	case approval.Decision:
-		return store.Key(keySpace, "approval-decision", r.Org, r.Approval)
-	case approval.Use:
-		return store.Key(keySpace, "approval-use", r.Org, r.Approval)
-	case approval.Result:
-		return store.Key(keySpace, "approval-result", r.Org, r.Approval)
-	case grant.Install:
-		return store.Key(keySpace, "install", r.Org, r.ID)
-	case grant.Revocation:
-		return store.Key(keySpace, "revocation", r.Org, r.Grant)
-	case session.Principal:
-		return store.Key(keySpace, "principal", r.Org, r.ID)
-	case session.Token:
-		return store.Key(keySpace, "token", r.Org, r.ID)
-	case tokenRevocation:
-		return store.Key(keySpace, "token-revocation", r.Org, r.Token)
-	case session.Session:
-		return store.Key(keySpace, "session", r.Org, r.ID)
+	of := reflect.TypeOf(rec)
+	for i := range tables {
+		if tables[i].of == of {
+			return tables[i].key(rec)
+		}
 	}
 	panic(fmt.Sprintf("policy: no table for %T", rec))
 }

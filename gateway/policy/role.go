@@ -44,6 +44,7 @@ const (
 	OpSecretDrop   Op = "secret.removed"
 	OpSessionOpen  Op = "session.opened"
 	OpSessionClose Op = "session.closed"
+	OpDeclassify   Op = "declassify.requested" // in the place of a session
 	OpTokenIssue   Op = "token.issued"
 	OpTokenRevoke  Op = "token.revoked"
 
@@ -54,6 +55,7 @@ const (
 
 	// What no principal does: the session that asks, and the gateway.
 	OpApprovalRequested Op = "approval.requested"
+	OpApprovalWithdrawn Op = "approval.withdrawn"
 	OpApprovalUsed      Op = "approval.consumed"
 	OpCollect           Op = "expired.collected"
 )
@@ -103,6 +105,7 @@ var roles = map[Op][]session.Role{
 	OpSecretDrop:   admins,
 	OpSessionOpen:  admins, // others with an environment grant
 	OpSessionClose: admins,
+	OpDeclassify:   admins,
 	OpTokenIssue:   admins,
 	OpTokenRevoke:  admins,
 

@@ -178,6 +178,9 @@ func (s *Service) loadMarks(tx store.Tx, now time.Time) error {
 	return nil
 }
 
+// Now is the time by which rights run out and approvals expire: policy's own, which never goes back (S18).
+func (s *Service) Now() time.Time { return s.clock().UTC() }
+
 // Snapshot is the newest policy. It is immutable.
 func (s *Service) Snapshot() *gate.Snapshot { return s.snap.Load() }
 

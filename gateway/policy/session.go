@@ -43,13 +43,13 @@ type Opened struct {
 func (s *Service) OpenSessions(ctx context.Context, p session.Principal, org string, rs []SessionRequest) ([]Opened, error) {
 	var out []Opened
 	in := intent{by: p, op: OpSessionOpen, org: org, fields: []string{"subject", "user", "space", "environment", "files", "clearance", "expires"}}
-	latest := make([]*time.Time, len(rs))
+	by := make([]opening, len(rs))
 	in.may = func(st *state) (err error) {
 		if len(rs) == 0 {
 			return Allowed(p, OpSessionOpen, org)
 		}
 		for i := range rs {
-			if latest[i], err = st.mayOpen(p, rs[i], s.clock()); err != nil {
+			if by[i], err = st.mayOpen(p, rs[i], s.clock()); err != nil {
 				return err
 			}
 		}
@@ -63,7 +63,7 @@ func (s *Service) OpenSessions(ctx context.Context, p session.Principal, org str
 		c := &change{}
 		var ids []string
 		for i, r := range rs {
-			sess, err := s.newSession(st, p, org, r, latest[i], now)
+			sess, err := s.newSession(st, p, org, r, by[i], now)
 			if err != nil {
 				return nil, err
 			}
@@ -83,9 +83,8 @@ func (s *Service) OpenSessions(ctx context.Context, p session.Principal, org str
 	return out, nil
 }
 
-// newSession checks a request against the state and makes its record. latest is when what lets
-// the principal open it ends, or nil.
-func (s *Service) newSession(st *state, p session.Principal, org string, r SessionRequest, latest *time.Time, now time.Time) (session.Session, error) {
+// newSession checks a request against the state and makes its record.
+func (s *Service) newSession(st *state, p session.Principal, org string, r SessionRequest, by opening, now time.Time) (session.Session, error) {
 	none := session.Session{}
 	o := st.orgs[org]
 	if o == nil || r.Org != org {
@@ -95,24 +94,31 @@ func (s *Service) newSession(st *state, p session.Principal, org string, r Sessi
 	if err != nil {
 		return none, err
 	}
-	if latest != nil && sess.Expires.After(*latest) {
+	sess.Grants = by.grants
+	if by.latest != nil && sess.Expires.After(*by.latest) {
 		if r.Expires != nil {
 			return none, abi.Errorf(abi.CodeInvalidRequest, "the environment grant ends before that").At("/expires")
 		}
-		sess.Expires = latest.UTC()
+		sess.Expires = by.latest.UTC()
 	}
 	return sess, nil
 }
 
-// mayOpen is the role, or an environment grant for exactly this principal, subject, environment and
-// space. latest is when the last such grant ends, nil when nothing limits the session. What a principal
-// of the organisation asked for by name, and no grant lets it ask for, is
+// opening is what lets a principal open a session, when its role does not.
+type opening struct {
+	grants []string   // ids of the environment grants; the session ends with the first of them
+	latest *time.Time // when the first of them expires; nil: none does
+}
+
+// mayOpen is the role, or environment grants for exactly this principal, environment and space: one for
+// the subject and, of an agent, one for the user it acts for, whom it never exceeds (X38). What a
+// principal of the organisation asked for by name, and no grant lets it ask for, is
 // ENVIRONMENT_REQUEST_NOT_GRANTED, whether it is there or not (X30).
-func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (latest *time.Time, refused error) {
+func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (by opening, refused error) {
 	refused = Allowed(p, OpSessionOpen, r.Org)
 	o := st.orgs[r.Org]
 	if refused == nil || o == nil || p.Org != r.Org {
-		return nil, refused
+		return opening{}, refused
 	}
 	var at string
 	chain, _ := o.named(or(r.Space, RootSpace)) // what is not there is not granted either
@@ -124,22 +130,48 @@ func (st *state) mayOpen(p session.Principal, r SessionRequest, now time.Time) (
 	if env == "" {
 		env = in.Kind.Environment()
 	}
+	sides := []abi.Subject{r.Subject}
+	if r.User != "" {
+		sides = append(sides, r.User)
+	}
+	for _, side := range sides {
+		g := o.opens(func(g *grant.EnvironmentGrant) bool {
+			return g.Principal == p.ID && g.Subject == side && g.Environment == env && grant.Active(g.Expires, now) && g.HoldsIn(at, in.Personal)
+		})
+		if g == nil {
+			if r.Environment != "" || r.Space != "" {
+				refused = abi.Errorf(abi.CodeRequestNotGranted, "no environment grant lets this principal ask for that")
+			}
+			return opening{}, refused
+		}
+		by.grants = append(by.grants, g.ID)
+		if g.Expires != nil && (by.latest == nil || g.Expires.Before(*by.latest)) {
+			by.latest = g.Expires
+		}
+	}
+	return by, nil
+}
+
+// opens is, of the environment grants that stand and do what is asked, the one that lasts longest; of
+// several the first that was made. nil: there is none.
+func (o *orgState) opens(does func(*grant.EnvironmentGrant) bool) *grant.EnvironmentGrant {
+	var best *grant.EnvironmentGrant
 	for id, g := range o.environments {
-		if _, revoked := o.revoked[id]; revoked || g.Principal != p.ID || g.Subject != r.Subject || g.Environment != env ||
-			!grant.Active(g.Expires, now) || !g.HoldsIn(at, in.Personal) {
-			continue
-		}
-		if g.Expires == nil {
-			return nil, nil
-		}
-		if latest == nil || g.Expires.After(*latest) {
-			latest, refused = g.Expires, nil
+		if _, revoked := o.revoked[id]; !revoked && does(&g) && (best == nil || longer(&g, best)) {
+			best = &g
 		}
 	}
-	if refused != nil && (r.Environment != "" || r.Space != "") {
-		refused = abi.Errorf(abi.CodeRequestNotGranted, "no environment grant lets this principal ask for that")
+	return best
+}
+
+func longer(g, than *grant.EnvironmentGrant) bool {
+	switch {
+	case g.Expires == nil && than.Expires == nil, g.Expires != nil && than.Expires != nil && g.Expires.Equal(*than.Expires):
+		return g.ID < than.ID
+	case g.Expires == nil || than.Expires == nil:
+		return g.Expires == nil
 	}
-	return latest, refused
+	return g.Expires.After(*than.Expires)
 }
 
 func or(s, otherwise string) string {
@@ -267,9 +299,25 @@ func withMark(tx store.Tx, v []byte, out *session.Session) error {
 	if err := abi.DecodeStrict(v, out); err != nil {
 		return err
 	}
-	mark, err := loadMark(tx, out.ID)
-	out.Mark = mark
-	return err
+	return complete(tx, out)
+}
+
+// complete adds to a session's record what is kept elsewhere: its mark, and that an environment grant it
+// was opened by was revoked, which closed it.
+func complete(tx store.Tx, out *session.Session) (err error) {
+	if out.Mark, err = loadMark(tx, out.ID); err != nil {
+		return err
+	}
+	for _, id := range out.Grants {
+		r, err := lookup[grant.Revocation](tx, keyOf(grant.Revocation{Org: out.Org, Grant: id}))
+		if err != nil {
+			return err
+		}
+		if r != nil && (out.Closed == nil || r.CreatedAt.Before(*out.Closed)) {
+			out.Closed = &r.CreatedAt
+		}
+	}
+	return nil
 }
 
 // readable makes an error of the store one that says so.
@@ -284,8 +332,7 @@ func readable(err error) error {
 // Sessions lists an organisation's sessions, closed ones included.
 func (s *Service) Sessions(ctx context.Context, p session.Principal, org string, cut Cut) (Page[session.Session], error) {
 	return listing(ctx, s, p, OpReadGuarded, "session", org, cut, func(tx store.Tx, one *session.Session) (session.Session, bool, error) {
-		mark, err := loadMark(tx, one.ID)
-		one.Mark = mark
+		err := complete(tx, one)
 		return *one, true, err
 	})
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -60,7 +59,7 @@ func (o *orgState) ownEnvironments(builtIn []environment.Environment) trie.Map[a
 // show puts one biome into the shard, and takes away the routes that it has no more.
 func (o *orgState) show(batch *trie.Batch, name string) {
 	if old := o.shard.Biomes.At(name); old != nil {
-		for ref := range routes(old) {
+		for ref := range old.Provided() {
 			o.shard.Routes = o.shard.Routes.Without(batch, ref)
 		}
 	}
@@ -70,24 +69,8 @@ func (o *orgState) show(batch *trie.Batch, name string) {
 	}
 	shown := o.biome(b)
 	o.shard.Biomes = o.shard.Biomes.With(batch, name, shown)
-	for ref := range routes(shown) {
+	for ref := range shown.Provided() {
 		o.shard.Routes = o.shard.Routes.With(batch, ref, shown)
-	}
-}
-
-// routes lists the refs a biome provides, some of them twice.
-func routes(b *gate.Biome) iter.Seq[abi.CapabilityRef] {
-	return func(yield func(abi.CapabilityRef) bool) {
-		for _, a := range append([]*gate.Admission{b.Newest, b.Installed}, b.Older...) {
-			if a == nil {
-				continue
-			}
-			for ref := range a.Capabilities {
-				if !yield(ref) {
-					return
-				}
-			}
-		}
 	}
 }
 

@@ -126,12 +126,16 @@ func (st *state) apply(rec any) error {
 		return st.shard(r.Org, func(o *orgState) error { return o.applyLifecycle(r) })
 	case grant.ApproveGrant:
 		return st.within(r.Org, func(o *orgState) error { o.approveGrants[r.ID] = r; return nil })
-	case approval.Request, approval.Decision, approval.Use, approval.Result:
+	case approval.Request, approval.Decision, approval.Withdrawal, approval.Use, approval.Result:
 		return st.applyApproval(r)
 	case grant.Install:
 		return st.shard(r.Org, func(o *orgState) error { return o.applyInstall(r) })
 	case grant.Revocation:
-		return st.shard(r.Org, func(o *orgState) error { o.applyRevocation(st.batch, r); return nil })
+		return st.shard(r.Org, func(o *orgState) error {
+			o.applyRevocation(st.batch, r)
+			st.sessions.revoked(r.Org, r.Grant)
+			return nil
+		})
 	case session.Principal:
 		return st.within(r.Org, func(o *orgState) error { o.principals[r.ID] = r; return nil })
 	case session.Token:
@@ -148,9 +152,23 @@ func (st *state) apply(rec any) error {
 			return nil
 		})
 	case session.Session:
-		return st.within(r.Org, func(*orgState) error { st.sessions.apply(r); return nil })
+		return st.within(r.Org, func(o *orgState) error { return st.applySession(o, r) })
 	}
 	return fmt.Errorf("no such kind of record: %T", rec)
+}
+
+// applySession takes in a session, unless an environment grant that opened it was revoked.
+func (st *state) applySession(o *orgState, r session.Session) error {
+	for _, id := range r.Grants {
+		if _, there := o.environments[id]; !there {
+			return fmt.Errorf("the environment grant it was opened by is not there")
+		}
+		if _, revoked := o.revoked[id]; revoked {
+			return nil
+		}
+	}
+	st.sessions.apply(r)
+	return nil
 }
 
 func newOrg(r Org) *orgState {

@@ -35,7 +35,7 @@ const (
 	SwitchEnv       = "switch-environment"      // POST /v1/sessions in the environment
 	OpenSession     = "open-session"            // another session, with this clearance where one is named
 	UseSuccessor    = "use-successor"           // the same call of the capability
-	UseAnother      = "use-another-capability"  // nothing makes this one work as it is
+	UseAnother      = "use-another-capability"  // the same call of the capability; where none is named, nothing makes it work
 	UseLess         = "use-less-sensitive-data" // Ecotone-Classification at most the classification
 	CorrectInput    = "correct-input"           // the schema is the capability's own
 	Wait            = "wait"                    // the same call after so many seconds

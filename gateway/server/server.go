@@ -428,7 +428,7 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 	})
 	control, err := admin.New(admin.Options{
 		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
-		Decide: s.pipeline.Decide, Guard: guardOf(doorAdmin), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
+		Pipeline: s.pipeline, Guard: guardOf(doorAdmin), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
 	})
 	if err != nil {
 		return err

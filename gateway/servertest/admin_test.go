@@ -368,6 +368,9 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 		if c.under == "/v1/sessions/" {
 			run(done{"GET /v1/sessions/{id}", c.under + id, nil, nil})
 		}
+		if c.under == "/v1/environment-grants/" {
+			run(done{"GET /v1/environment-grants/{id}", c.under + id, nil, nil})
+		}
 		run(done{c.del, c.under + id, nil, nil})
 		g.Control("DELETE", c.under+"01ARZ3NDEKTSV4RRFFQ69G5FAV", nil).Refused(abi.CodeNotFound)
 	}
@@ -383,6 +386,12 @@ func TestEveryOperationAndItsVersion(t *testing.T) {
 	g.Control("POST", "/v1/tokens", map[string]string{"principal": "opener", "role": "org-admin"}).Want(201).JSON(&opener)
 	g.Do("POST", g.Admin+"/v1/sessions", opener.Token, map[string]string{"subject": "user:alice", "environment": "environment:project"}).Want(201).JSON(&opener)
 	asks := &servertest.Session{G: g, Token: opener.Token}
+	g.Grant("user:alice", "back:a.do@1", "project")
+	marked := g.Open("user:alice", "project", nil)
+	marked.Invoke("back:a.do@1", none, "Ecotone-Classification", "confidential").Want(200)
+	run(done{"POST /v1/sessions/{id}/declassify", "/v1/sessions/" + marked.ID + "/declassify", map[string]string{
+		"capability": "back:a.do@1", "input": "{}", "to": "public", "sink": "output",
+	}, nil})
 	for _, verdict := range []string{"approve", "reject"} {
 		id := asks.Invoke("asks:a.do@1", none).Waits()
 		run(done{"GET /v1/approvals/{id}", "/v1/approvals/" + id, nil, nil})

@@ -136,6 +136,75 @@ func TestDeclassify(t *testing.T) {
 	refused() // the mark is what it was
 }
 
+// S3, S17: a principal asks in a session's place, by the same rules: neither it, nor its user, nor who opened
+// the session decides; approved, the session uses it once, for those bytes and that sink; and the record
+// names who asked.
+func TestDeclassifyForASession(t *testing.T) {
+	t.Parallel()
+	w := newLowering(t)
+	admin := w.who("admin", "org-admin", "user:admin", "regulated", "")
+	path := w.g.Admin + "/v1/sessions/" + w.s.ID + "/declassify"
+	in := func(more ...string) map[string]string {
+		out := map[string]string{"capability": "low:c.send@1", "input": string(w.input), "to": "public", "sink": "endpoint:origin"}
+		for i := 0; i < len(more); i += 2 {
+			out[more[i]] = more[i+1]
+		}
+		return out
+	}
+	for pointer, body := range map[string]map[string]string{
+		"/to": in("to", "secret"), "/sink": in("sink", "endpoint:nobody"), "": in("capability", "low"),
+	} {
+		var p struct{ Pointer string }
+		if w.g.Do("POST", path, admin, body).Refused(abi.CodeInvalidRequest).JSON(&p); p.Pointer != pointer {
+			t.Errorf("%v: the pointer is %q", body, p.Pointer)
+		}
+	}
+	w.g.Do("POST", path, admin, in("capability", "low:c.none@1")).Refused(abi.CodeMissingGrant)
+	w.g.Do("POST", path, admin, in("input", "{")).Refused(abi.CodeInvalidJSON)
+	w.g.Do("POST", path, w.approver, in()).Refused(abi.CodeForbidden)
+	w.g.Do("POST", path, w.s.Token, in()).Refused(abi.CodeForbidden)
+	w.g.Do("POST", w.g.Admin+"/v1/sessions/01ARZ3NDEKTSV4RRFFQ69G5FAV/declassify", admin, in()).Refused(abi.CodeNotFound)
+	w.g.Control("POST", "/v1/orgs", map[string]string{"id": "acme"}).Want(201)
+	w.g.Control("POST", "/v1/sessions/"+w.s.ID+"/declassify?org=acme", in()).Refused(abi.CodeNotFound)
+
+	var a struct{ Approval, Status, From, To, Sink string }
+	r := w.g.Do("POST", path, admin, in()).Want(202)
+	r.JSON(&a)
+	if a.Status != "needs_approval" || a.From != "secret" || a.To != "public" || a.Sink != "endpoint:origin" || r.Header.Get("Location") != "/v1/approvals/"+a.Approval {
+		t.Errorf("%+v at %s", a, r.Header.Get("Location"))
+	}
+	var doc struct {
+		approvalDoc
+		AskedBy string
+	}
+	w.g.Do("GET", w.g.Admin+"/v1/approvals/"+a.Approval, w.approver, nil).Want(200).JSON(&doc)
+	if doc.AskedBy != "principal:default/admin" || doc.Requester != "principal:default/operator" || doc.Input.Text != string(w.input) {
+		t.Errorf("%+v", doc)
+	}
+	w.use(a.Approval, w.input).Refused(abi.CodeApprovalRequired)
+	for _, token := range []string{admin, w.g.Operator, w.who("own", "approver", "user:admin", "regulated", "*")} {
+		w.decide(token, a.Approval, "approve").Refused(abi.CodeForbidden)
+	}
+	w.decide(w.approver, a.Approval, "approve").Want(200)
+	w.use(a.Approval, w.wrong).Refused(abi.CodeApprovalStale)
+	w.use(a.Approval, w.input).Want(200)
+	if w.hits.Load() != 1 || w.elsewhere.Load() != 0 {
+		t.Errorf("%d requests, %d elsewhere", w.hits.Load(), w.elsewhere.Load())
+	}
+	w.use(a.Approval, w.input).Refused(abi.CodeApprovalStale)
+	asked := 0
+	for _, r := range w.g.Rows("&kind=admin") {
+		if e := r["admin"].(map[string]any); e["operation"] == "declassify.requested" && e["actor"] == "principal:default/admin" && e["object"] == a.Approval {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the log says %d times who asked", asked)
+	}
+	w.g.Control("DELETE", "/v1/sessions/"+w.s.ID, nil).Want(200)
+	w.g.Do("POST", path, admin, in()).Refused(abi.CodeNotFound)
+}
+
 // S3: the answer as the sink: nothing goes to any endpoint, and the answer is labelled as was approved.
 func TestDeclassifyOutput(t *testing.T) {
 	t.Parallel()

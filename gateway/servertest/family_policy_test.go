@@ -35,7 +35,12 @@ type explanation struct {
 	Decision   string
 	Code       abi.Code
 	ReachCheck string
+	Labels     []bound
+	Ceilings   []bound
 }
+
+// bound is one of what a label or a ceiling is composed of.
+type bound struct{ Of, Level string }
 
 func lists(r servertest.Response, ref string) bool {
 	r.T.Helper()

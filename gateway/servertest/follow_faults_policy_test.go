@@ -98,6 +98,16 @@ var starting = []struct {
 		w.Control("PUT", "/v1/capabilities/retired:a.do@1/lifecycle", map[string]string{"state": "retired", "replacedBy": "successor:a.do@1"}, "If-None-Match", "*").Want(200)
 		return w.follower("retired")
 	}},
+	{"retired, with another major beside it", []string{"use-another-capability"}, func(w *faults) *follower {
+		w.Upload(script("majors", nil, action{ref: "majors:a.do@1", reach: abi.ReachOwner, shape: needsN}, action{ref: "majors:a.do@2", reach: abi.ReachOwner, shape: needsN},
+			action{ref: "majors:a.do@3", reach: abi.ReachOwner, shape: needsN}, action{ref: "majors:b.do@4", reach: abi.ReachOwner, shape: needsN})).Want(201)
+		w.Install("majors", []string{"project"}, nil).Want(200)
+		for _, ref := range []string{"majors:a.do@1", "majors:a.do@2", "majors:b.do@4"} { // of the third, nobody may know
+			w.Grant("user:alice", ref, "project")
+		}
+		w.Control("PUT", "/v1/capabilities/majors:a.do@1/lifecycle", map[string]string{"state": "retired"}, "If-None-Match", "*").Want(200)
+		return w.follower("majors")
+	}},
 	{"installed before", []string{"request-install"}, func(w *faults) *follower {
 		w.Upload(script("before", nil, action{ref: "before:other.do@1", reach: abi.ReachOwner})).Want(201)
 		w.Install("before", []string{"project"}, nil).Want(200)
@@ -258,6 +268,22 @@ var starting = []struct {
 		w.provide("unmade", []string{"project"}, abi.ReachIntegration, do("http_fetch", `{"method":"GET","url":"`+second+`/a"}`, ""))
 		w.grant("unmade", "project")
 		return w.follower("unmade")
+	}},
+	{"data above what an endpoint takes", []string{"use-less-sensitive-data", "open-session"}, func(w *faults) *follower {
+		w.provide("flowing", []string{"project"}, abi.ReachIntegration, do("http_fetch", `{"method":"POST","url":"`+w.origin+`/a"}`, "x"))
+		endpoint(w.Gateway, "origin-of-flowing", w.origin, map[string]any{"clearance": "internal"})
+		w.Install("flowing", []string{"project"}, map[string]any{"endpoints": []string{"origin-of-flowing"}}).Want(200)
+		w.grant("flowing", "project")
+		f := w.follower("flowing")
+		f.declared = "secret" // which, once it is answered, is the session's mark
+		return f
+	}},
+	{"data above a key that would be made", []string{"use-less-sensitive-data", "open-session"}, func(w *faults) *follower {
+		w.provide("storing", []string{"project"}, abi.ReachOwner, do("kv_put", "k", "1"))
+		w.grant("storing", "project")
+		f := w.follower("storing")
+		f.declared = "internal"
+		return f
 	}},
 	{"a secret that was not kept", []string{"request-install"}, func(w *faults) *follower {
 		w.provide("unsigned", []string{"project"}, abi.ReachIntegration, do("secret_hmac", "signer", "m"))

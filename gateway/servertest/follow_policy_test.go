@@ -146,8 +146,10 @@ func (f *follower) follow(t *testing.T, s problem.Suggestion) {
 		f.open(f.environment(), clearance)
 	case problem.UseLess:
 		f.declared = s.Classification.String()
-	case problem.UseSuccessor:
-		f.ref = s.Capability
+	case problem.UseSuccessor, problem.UseAnother:
+		if f.ref = s.Capability; f.ref == "" {
+			t.Fatalf("nothing makes it work: %+v", s)
+		}
 	case problem.CorrectInput:
 		f.input = f.correct(t)
 	case problem.Wait:

@@ -35,6 +35,10 @@ func TestASessionDoesNotOutliveItsEnvironmentGrant(t *testing.T) {
 	if len(listed.Items) != 1 || listed.Items[0].Principal != "ann" || listed.Items[0].Subject != "agent:bot" {
 		t.Errorf("listed are %+v", listed.Items)
 	}
+	// Of an agent and its user, the grant that ends first.
+	g.Control("POST", "/v1/environment-grants", map[string]any{
+		"principal": "ann", "subject": "user:alice", "environment": "environment:sandbox", "expires": ends.Add(time.Hour),
+	}).Want(201)
 	in := map[string]any{"subject": "agent:bot", "user": "user:alice", "environment": "environment:sandbox"}
 	var out struct {
 		Of struct {

@@ -46,9 +46,13 @@ func TestWhoOpensSessions(t *testing.T) {
 	}
 	var made struct{ ID string }
 	g.Control("POST", "/v1/environment-grants", map[string]string{"principal": "author", "subject": "agent:bot", "environment": "environment:project"}).Want(201).JSON(&made)
+	// The agent may, and its user not: it never exceeds that (X38).
+	g.Do("POST", g.Admin+"/v1/sessions", author, agent).Refused(abi.CodeRequestNotGranted)
+	g.Control("POST", "/v1/environment-grants", map[string]string{"principal": "author", "subject": "user:alice", "environment": "environment:project"}).Want(201)
 	g.Do("POST", g.Admin+"/v1/sessions", author, agent).Want(201)
 	g.Do("POST", g.Admin+"/v1/sessions", author, inOrg).Refused(abi.CodeRequestNotGranted)
-	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "user:alice", "environment": "environment:project"}).Refused(abi.CodeRequestNotGranted)
+	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "user:bob", "environment": "environment:project"}).Refused(abi.CodeRequestNotGranted)
+	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "agent:bot", "user": "user:bob", "environment": "environment:project"}).Refused(abi.CodeRequestNotGranted)
 	g.Do("POST", g.Admin+"/v1/sessions", author, map[string]any{"subject": "agent:bot", "user": "user:alice"}).Refused(abi.CodeForbidden) // the default space is the organisation's
 	g.Do("POST", g.Admin+"/v1/sessions", auditor, agent).Refused(abi.CodeRequestNotGranted)
 	g.Control("DELETE", "/v1/environment-grants/"+made.ID, nil).Want(200)

@@ -1,6 +1,7 @@
 package servertest_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -91,7 +92,25 @@ func TestOneObjectTwoEnvironments(t *testing.T) {
 	if r := in("project", "vault").Invoke("two:key.get@1", none).Want(200); string(r.Body) != `"here"` {
 		t.Errorf("in project: %s", r.Body)
 	}
-	if n := started(g, func() { in("low", "vault").Invoke("two:key.get@1", none).Refused(abi.CodeClassificationCeiling) }); n != 0 {
-		t.Errorf("%d guests were started", n)
+	verdict := func(s *servertest.Session, says string, header ...string) (e explanation) {
+		t.Helper()
+		var p struct{ Detail string }
+		if n := started(g, func() { s.Invoke("two:key.get@1", none, header...).Refused(abi.CodeClassificationCeiling).JSON(&p) }); n != 0 || p.Detail != says {
+			t.Errorf("%d guests were started, and the refusal says %q", n, p.Detail)
+		}
+		s.Explain("two:key.get@1", none, header...).Want(200).JSON(&e)
+		return e
+	}
+	// What refuses is named: where the data lives, and what trust applies.
+	e := verdict(in("low", "vault"), "it would begin confidential by the space, and the environment takes up to internal")
+	if fmt.Sprint(e.Labels) != "[{space confidential} {session public}]" || fmt.Sprint(e.Ceilings) != "[{environment internal} {space regulated} {session regulated}]" {
+		t.Errorf("explained as %v under %v", e.Labels, e.Ceilings)
+	}
+	g.Control("POST", "/v1/spaces", map[string]string{"id": "open", "kind": "project", "parent": "default", "clearance": "internal"}).Want(201)
+	verdict(in("project", "open"), "it would begin secret by the declaration, and the space takes up to internal, the session takes up to internal", "Ecotone-Classification", "secret")
+	g.Control("PUT", "/v1/orgs/default/overrides/project", map[string]string{"maxDataClassification": "internal"}, "If-None-Match", "*").Want(200)
+	e = verdict(in("project", "vault"), "it would begin confidential by the space, and the override takes up to internal")
+	if fmt.Sprint(e.Ceilings) != "[{environment regulated} {override internal} {space regulated} {session regulated}]" {
+		t.Errorf("explained under %v", e.Ceilings)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -235,4 +236,24 @@ func TestSuggestedGrants(t *testing.T) {
 	suggest("environment=environment:nowhere").Refused(abi.CodeInvalidRequest)
 	suggest("since=yesterday&environment=environment:org").Refused(abi.CodeInvalidRequest)
 	w.Control("GET", "/v1/biomes/nobody/suggested-grants?environment=environment:project", nil).Refused(abi.CodeNotFound)
+}
+
+// X46: what was searched is named by where it was looked for, and not by what for.
+func TestSearchesAreSuggestedByTheirGlob(t *testing.T) {
+	t.Parallel()
+	g := servertest.Start(t, servertest.Dev)
+	g.Upload(script("seek", nil, action{ref: "seek:a.do@1", reach: abi.ReachOwner, steps: []step{
+		do("file_create", "a.txt", "needle"), do("file_grep", "need.e", "*.txt", 0), do("kv_put", "k", "1"),
+	}})).Want(201)
+	r := g.Open("user:dev", "trusted-dev", map[string]any{"space": "dev", "files": true}).Invoke("seek:a.do@1", none).Want(200)
+	for _, l := range row(g, r).Ended.Lines {
+		if l.Code != "" || strings.Contains(l.Target, "need") {
+			t.Errorf("%+v", l)
+		}
+	}
+	var s usage.Suggested
+	g.Control("GET", "/v1/biomes/seek/suggested-grants?environment=environment:project", nil).Want(200).JSON(&s)
+	if len(s.Grants) != 1 || !slices.Equal(s.Grants[0].Globs, []string{"*.txt", "k"}) {
+		t.Errorf("%+v", s)
+	}
 }

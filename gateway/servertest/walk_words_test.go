@@ -33,7 +33,7 @@ func init() {
 	}{
 		{everyone, `GET /v1/orgs; GET /v1/orgs/{org}/overrides; GET /v1/orgs/{org}/rates; GET /v1/orgs/{org}/overrides/{slug}; GET /v1/orgs/{org}/environments; GET /v1/orgs/{org}/environments/{slug};
 			GET /v1/environments; GET /v1/environments/{slug}; GET /v1/spaces; GET /v1/spaces/{id}; GET /v1/biomes;
-			GET /v1/biomes/{name}; GET /v1/biomes/{name}/versions; GET /v1/biomes/{name}/permissions; GET /v1/installs; GET /v1/installs/{biome}; GET /v1/grants; GET /v1/environment-grants; GET /v1/approve-grants`},
+			GET /v1/biomes/{name}; GET /v1/biomes/{name}/versions; GET /v1/biomes/{name}/permissions; GET /v1/installs; GET /v1/installs/{biome}; GET /v1/grants; GET /v1/environment-grants; GET /v1/environment-grants/{id}; GET /v1/approve-grants`},
 		{inspectors, `GET /v1/sessions; GET /v1/sessions/{id}; GET /v1/tokens; GET /v1/secrets; GET /v1/secrets/{name}; GET /v1/endpoints;
 			GET /v1/endpoints/{name}; GET /v1/audit; GET /v1/audit/head; GET /v1/biomes/{name}/suggested-grants; GET /v1/audit/{id}`},
 		{append(slices.Clone(inspectors), session.Approver), `GET /v1/approvals; GET /v1/approvals/{id}`},
@@ -43,7 +43,7 @@ func init() {
 		{admins, `PUT /v1/orgs/{org}/overrides/{slug}; DELETE /v1/orgs/{org}/overrides/{slug}; POST /v1/orgs/{org}/environments;
 			PUT /v1/orgs/{org}/environments/{slug}; DELETE /v1/orgs/{org}/environments/{slug}; PUT /v1/orgs/{org}/rates; POST /v1/spaces; POST /v1/biomes/{name}/disable; POST /v1/biomes/{name}/enable;
 			PUT /v1/installs/{biome}; DELETE /v1/installs/{biome}; POST /v1/grants; DELETE /v1/grants/{id}; POST /v1/environment-grants;
-			DELETE /v1/environment-grants/{id}; POST /v1/sessions; DELETE /v1/sessions/{id}; POST /v1/tokens; DELETE /v1/tokens/{id};
+			DELETE /v1/environment-grants/{id}; POST /v1/sessions; DELETE /v1/sessions/{id}; POST /v1/sessions/{id}/declassify; POST /v1/tokens; DELETE /v1/tokens/{id};
 			PUT /v1/secrets/{name}; DELETE /v1/secrets/{name}; PUT /v1/endpoints/{name}; DELETE /v1/endpoints/{name}`},
 		{everyone, `GET /v1/capabilities; GET /v1/capabilities/{ref}`},
 		{uploaders, `POST /v1/biomes/{name}/promote`},

@@ -1,6 +1,7 @@
 package servertest_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -36,10 +37,12 @@ type secretly struct {
 	Mark   int    // what a key of the callee holds: whether its answer, which is withheld, is a failure
 	High   []int  // what a session that has read the file goes on to do: anything at all
 	Rival  []int  // how another organisation's policy was changed
+	Asked  string // the input of what a high session asks a person for; "" is that it asks for nothing
+	Word   string // what the person says of it, if anything
 }
 
 // plain is the world that others are compared with.
-var plain = secretly{File: "attack at dawn", Answer: `"yes"`, Value: "identity-of-this-world-0001", Key: 1, Mark: 1}
+var plain = secretly{File: "attack at dawn", Answer: `"yes"`, Value: "identity-of-this-world-0001", Key: 1, Mark: 1, Asked: "may we attack?"}
 
 // differing are worlds that differ from it in one thing each.
 var differing = map[string]func(*secretly){
@@ -55,18 +58,24 @@ var differing = map[string]func(*secretly){
 	"what a high session tries":  func(s *secretly) { s.High = everyHigh() },
 	"another's policy":           func(s *secretly) { s.Rival = []int{0, 1, 2, 3} },
 	"other changes, and as many": func(s *secretly) { s.Rival = []int{1} },
+	"what a person is asked":     func(s *secretly) { s.Asked = strings.Repeat("may we not attack? ", 100) },
+	"that nobody is asked":       func(s *secretly) { s.Asked = "" },
+	"that a person approves":     func(s *secretly) { s.Word = "approve" },
+	"that a person rejects":      func(s *secretly) { s.Word = "reject" },
 }
 
 // pair is two gateways and the origin that both call; it answers as the world that is at its turn.
 type pair struct {
 	of     [2]*servertest.Gateway
+	people map[*servertest.Gateway]string              // tokens of who approves
+	roots  map[*servertest.Gateway]*servertest.Gateway // of those that are an organisation's: the whole one
 	origin *httptest.Server
 	turn   atomic.Pointer[secretly]
 	made   int // worlds, each in a space and with sessions of its own
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{}
+	p := &pair{people: map[*servertest.Gateway]string{}, roots: map[*servertest.Gateway]*servertest.Gateway{}}
 	p.turn.Store(&plain)
 	p.origin = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -88,6 +97,21 @@ func newPair(t *testing.T) *pair {
 		p.seed(p.of[i])
 	}
 	return p
+}
+
+// fresh is a gateway as the administrator of a new organisation has it, with all that is not secret in it.
+func (p *pair) fresh(root *servertest.Gateway) *servertest.Gateway {
+	root.T.Helper()
+	p.made++
+	org := fmt.Sprintf("org-%05d", p.made) // of one length
+	root.Control("POST", "/v1/orgs", map[string]string{"id": org}).Want(201)
+	var made struct{ Token string }
+	root.Control("POST", "/v1/tokens?org="+org, map[string]string{"principal": "admin", "role": "org-admin", "clearance": "regulated"}).Want(201).JSON(&made)
+	g := *root
+	g.Operator = made.Token
+	p.roots[&g] = root
+	p.seed(&g)
+	return &g
 }
 
 // world makes a new space with what is secret in it and returns all that a low caller can find out there.
@@ -121,15 +145,31 @@ func (p *pair) world(t testing.TB, g *servertest.Gateway, secret *secretly, scri
 	for _, i := range secret.High {
 		high.Invoke(highRef(i), none)
 	}
+	asked := p.ask(g, high, secret)
 	for _, i := range secret.Rival {
-		rivalChanges[i](g, space)
+		rivalChanges[i](cmp.Or(p.roots[g], g), space)
 	}
-	c := &lowCaller{g: g, s: low, hidden: hidden, names: map[string]string{space: "SPACE"}, before: counters(g)}
+	c := &lowCaller{g: g, s: low, hidden: hidden, asked: asked, names: map[string]string{space: "SPACE"}, before: counters(g)}
 	for _, i := range script {
 		c.do(lowCalls[i])
 	}
 	c.metrics()
 	return c.out
+}
+
+// ask has a high session ask a person for something, and the person say what it says. It returns the id, which is
+// nobody's when nothing is asked.
+func (p *pair) ask(g *servertest.Gateway, high *servertest.Session, secret *secretly) string {
+	g.T.Helper()
+	if secret.Asked == "" {
+		return "01ARZ3NDEKTSV4RRFFQ69G5FAW"
+	}
+	id := high.Invoke("high:word.ask@1", map[string]string{"text": secret.Asked}).Waits()
+	if secret.Word != "" {
+		g.Do("POST", g.Admin+"/v1/approvals/"+id+"/"+secret.Word, p.people[g], map[string]string{}).Want(200)
+		settled(high, id)
+	}
+	return id
 }
 
 // plant puts files into a workspace behind the gateway's back, which makes them regulated.
@@ -173,6 +213,7 @@ type lowCaller struct {
 	s      *servertest.Session
 	last   string // its last invocation
 	hidden string // another session's
+	asked  string // another session's, for which a person was asked
 	names  map[string]string
 	before map[string]string
 	out    []string
@@ -181,7 +222,7 @@ type lowCaller struct {
 // What differs between two runs of one world: tokens and keyed digests, which are random, are named in the
 // order in which they appear; times are cut out.
 var (
-	randomWord = regexp.MustCompile(`\b[0-9A-Z]{26}\b|world-\d+|hmac-sha256:[0-9a-f]{64}`)
+	randomWord = regexp.MustCompile(`\b[0-9A-Z]{26}\b|world-\d+|org-\d+|hmac-sha256:[0-9a-f]{64}`)
 	momentWord = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|"durationMs":\d+`)
 )
 
@@ -205,12 +246,25 @@ func (c *lowCaller) note(what string, r servertest.Response) {
 }
 
 func (c *lowCaller) do(call lowCall) {
-	r := c.g.Do(call.method, c.g.Invoke+strings.NewReplacer("{last}", c.last, "{hidden}", c.hidden).Replace(call.path), c.s.Token, call.input, call.header...)
+	r := c.g.Do(call.method, c.g.Invoke+c.filled(call.path), c.s.Token, call.input, c.fill(call.header)...)
 	c.note(call.method+" "+call.path, r)
 	if id := r.Header.Get("Ecotone-Invocation"); id != "" && strings.HasPrefix(call.path, "/v1/invoke/") {
 		c.last = id
 		c.note("its row", c.g.Do("GET", c.g.Invoke+"/v1/invocations/"+id, c.s.Token, nil))
 	}
+}
+
+// filled is a text with the ids that the caller knows.
+func (c *lowCaller) filled(text string) string {
+	return strings.NewReplacer("{last}", c.last, "{hidden}", c.hidden, "{asked}", c.asked).Replace(text)
+}
+
+func (c *lowCaller) fill(header []string) []string {
+	out := make([]string, len(header))
+	for i, h := range header {
+		out[i] = c.filled(h)
+	}
+	return out
 }
 
 // chance is what time, memory and the scheduler decide of what is measured.
@@ -247,7 +301,7 @@ func TestWorlds(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(differing)) {
 		other := plain
 		differing[name](&other)
-		if diff := cmp.Diff(want, p.world(t, p.of[1], &other, everything())); diff != "" {
+		if diff := gocmp.Diff(want, p.world(t, p.of[1], &other, everything())); diff != "" {
 			t.Errorf("a low caller sees %s:\n%s", name, diff)
 		}
 	}
@@ -261,7 +315,7 @@ func TestWorlds(t *testing.T) {
 			t.Errorf("nothing like %s in\n%s", said, text)
 		}
 	}
-	for _, secret := range []string{plain.File, plain.Value, plain.Answer} {
+	for _, secret := range []string{plain.File, plain.Value, plain.Answer, plain.Asked} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s is in the transcript", secret)
 		}
@@ -271,9 +325,46 @@ func TestWorlds(t *testing.T) {
 // worldDraws is how many pairs of worlds the property tries; shrinking a failure takes more of them.
 const worldDraws = 50
 
+// S6: what two servers counted of themselves is the same, not only by how much the low caller moved it, when what
+// differs between them is the contents of everything secret at once.
+func TestWorldsCountTheSame(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	other := plain
+	for _, name := range []string{"a file's bytes", "an endpoint's answer", "a secret's value", "a key's value", "what a person is asked"} {
+		differing[name](&other)
+	}
+	var counted [2]map[string]string
+	for i, world := range []*secretly{&plain, &other} {
+		p.world(t, p.of[i], world, everything())
+		counted[i] = counters(p.of[i])
+		maps.DeleteFunc(counted[i], func(name, _ string) bool { // the machine's doing, not the server's
+			return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") || strings.Contains(name, "_seconds") || strings.Contains(name, "_bytes")
+		})
+	}
+	if diff := gocmp.Diff(counted[0], counted[1]); diff != "" || len(counted[0]) < 3 {
+		t.Errorf("the servers count %v:\n%s", counted[0], diff)
+	}
+}
+
+// freshDraws is how many pairs of organisations the property tries.
+const freshDraws = 4
+
+// S3, S5, S6, X22: the same for whole organisations that begin with nothing: no draw has anything of the one before
+// it, neither objects nor what the server keeps ready.
+func TestWorldsOfFreshOrganisations(t *testing.T) {
+	t.Parallel()
+	worldsProperty(t, freshDraws, (*pair).fresh)
+}
+
 // S3, S5, S6: the same for secrets and scripts that chance makes.
 func TestWorldsProperty(t *testing.T) {
 	t.Parallel()
+	worldsProperty(t, worldDraws, func(_ *pair, g *servertest.Gateway) *servertest.Gateway { return g })
+}
+
+func worldsProperty(t *testing.T, draws int, in func(*pair, *servertest.Gateway) *servertest.Gateway) {
+	t.Helper()
 	p := newPair(t)
 	text := func(least int) *rapid.Generator[string] {
 		return rapid.Map(rapid.StringMatching(`[a-z0-9-]{0,40}`), func(s string) string { return strings.Repeat("x", least) + s })
@@ -283,17 +374,18 @@ func TestWorldsProperty(t *testing.T) {
 			File: text(0).Draw(rt, "file"), Plan: text(0).Draw(rt, "plan"), Answer: text(0).Draw(rt, "answer"),
 			Value: text(vault.MinValueBytes).Draw(rt, "value"), Key: rapid.IntRange(0, 2).Draw(rt, "key"), Mark: rapid.IntRange(0, 1).Draw(rt, "mark"),
 			High:  rapid.SliceOfN(rapid.IntRange(0, len(highSteps)-1), 0, 6).Draw(rt, "high"),
+			Asked: text(0).Draw(rt, "asked"), Word: rapid.SampledFrom([]string{"", "approve", "reject"}).Draw(rt, "word"),
 			Rival: rapid.SliceOfNDistinct(rapid.IntRange(0, len(rivalChanges)-1), 0, len(rivalChanges), rapid.ID[int]).Draw(rt, "rival"),
 		}
 	})
 	tried, failed := 0, false
 	rapid.Check(t, func(rt *rapid.T) {
-		if tried++; tried > worldDraws && !failed {
+		if tried++; tried > draws && !failed {
 			return
 		}
 		script := rapid.SliceOfN(rapid.IntRange(0, len(lowCalls)-1), 1, 40).Draw(rt, "script")
 		a, b := worlds.Draw(rt, "a"), worlds.Draw(rt, "b")
-		if diff := cmp.Diff(p.world(t, p.of[0], &a, script), p.world(t, p.of[1], &b, script)); diff != "" {
+		if diff := gocmp.Diff(p.world(t, in(p, p.of[0]), &a, script), p.world(t, in(p, p.of[1]), &b, script)); diff != "" {
 			failed = true
 			rt.Fatalf("a low caller sees the difference of %+v and %+v:\n%s", a, b, diff)
 		}
@@ -364,7 +456,7 @@ func TestMetricsDoNotTellAbsentFromHidden(t *testing.T) {
 		other := plain
 		differing[name](&other)
 		if got := moved(&other); metricsOf(got) != metricsOf(text) {
-			t.Errorf("the metrics tell %s:\n%s", name, cmp.Diff(metricsOf(text), metricsOf(got)))
+			t.Errorf("the metrics tell %s:\n%s", name, gocmp.Diff(metricsOf(text), metricsOf(got)))
 		}
 	}
 }

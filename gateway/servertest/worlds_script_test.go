@@ -134,6 +134,10 @@ func makeLowCalls() []lowCall {
 		lowCall{method: "POST", path: "/v1/invocations/{last}:cancel"},
 		lowCall{method: "GET", path: "/v1/invocations/{hidden}"},
 		lowCall{method: "POST", path: "/v1/invocations/{hidden}:cancel"},
+		lowCall{method: "GET", path: "/v1/invocations/{asked}"},
+		lowCall{method: "POST", path: "/v1/invocations/{asked}:cancel"},
+		lowCall{"POST", "/v1/invoke/" + url.PathEscape(lowRef(0)), none, []string{"Ecotone-Declassification", "{asked}"}},
+		lowCall{"POST", "/v1/invoke/high:word.ask@1", none, []string{"Ecotone-Declassification", "{asked}"}},
 		lowCall{method: "GET", path: "/v1/invocations/01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 		lowCall{method: "GET", path: "/v1/nothing"},
 		lowCall{method: "DELETE", path: "/v1/capabilities"},
@@ -196,5 +200,10 @@ func (p *pair) seed(g *servertest.Gateway) {
 	for i, steps := range makeHighSteps(p.origin.URL) {
 		actions = append(actions, action{ref: highRef(i), reach: abi.ReachIntegration, steps: steps})
 	}
+	actions = append(actions, action{ref: "high:word.ask@1", reach: abi.ReachOwner, shape: func(d *abi.Descriptor) {
+		d.RequiresApproval, d.OutputClassification = true, abi.Secret
+	}})
 	admit(g, "high", script("high", needs, actions...), []string{"project"}, uses(calls))
+	a := &asking{g: g}
+	p.people[g] = a.who("ann", "approver", "user:ann", "regulated", "*")
 }

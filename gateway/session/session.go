@@ -84,6 +84,9 @@ type Session struct {
 	Expires     time.Time          `json:"expires"`
 	OpenedBy    string             `json:"openedBy"`
 	OpenedAt    time.Time          `json:"openedAt"`
+	// Grants are the environment grants that let its principal open it, for the subject and, of an agent,
+	// for its user; none when the principal's role did. It ends with the first of them.
+	Grants []string `json:"grants,omitempty"`
 
 	Mark   abi.Classification `json:"mark"` // the join of every label released to it (S3)
 	Closed *time.Time         `json:"closed,omitempty"`

@@ -78,10 +78,8 @@ func (n *names) touch(function, target string) {
 		} else {
 			n.all = true // everything, or a prefix that ends a component
 		}
-	case "file_glob":
+	case "file_glob", "file_grep":
 		n.widely(target)
-	case "file_grep":
-		n.all = true // the receipt has what was looked for, not where
 	}
 }
 

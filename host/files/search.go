@@ -59,7 +59,7 @@ func (s *Service) Grep(ctx context.Context, sc boundary.Scope, pattern, globPatt
 	if err != nil {
 		return boundary.Result{}, err
 	}
-	res := boundary.Result{Target: pattern}
+	res := boundary.Result{Target: globPattern} // where, not what for: that may be data
 	items := newPage(limit)
 	left := int64(maxScanBytes)
 	err = s.search(ctx, sc, match, func(c *call, e entry) (bool, error) {
@@ -76,7 +76,7 @@ func (s *Service) Grep(ctx context.Context, sc boundary.Scope, pattern, globPatt
 	if err != nil {
 		return res, err
 	}
-	return items.result(pattern), nil
+	return items.result(globPattern), nil
 }
 
 // compilePattern bounds the text and the program of a pattern: matching takes time in
