@@ -2,7 +2,6 @@ package gate
 
 import (
 	"iter"
-
 	"slices"
 
 	"github.com/ecotone-dev/ecotone/abi"

@@ -57,7 +57,7 @@ func TestExtismPlugin(t *testing.T) {
 		"http_request", "http_status_code", "poll_oneoff",
 	}
 	sleep := make([]byte, 48)
-	binary.LittleEndian.PutUint64(sleep[24:], uint64((time.Minute).Nanoseconds()))
+	binary.LittleEndian.PutUint64(sleep[24:], uint64(time.Minute.Nanoseconds()))
 	module := plugin("plug", imports, func(m *abi.Manifest) {
 		m.Requires.Endpoints = []abi.Need{{Name: "origin", Why: "test"}}
 	},
