@@ -91,7 +91,7 @@ func TestSessionsEndWithTheirGrants(t *testing.T) {
 	check("ada", "operator", "sandbox")
 	code(t, asError(running.stands(s.now)), abi.CodeGrantRevoked)
 	code(t, s.Release(t.Context(), all["agent"].ID, abi.Secret), abi.CodeGrantRevoked)
-	agents = give("agent:bot", "project", nil)
+	give("agent:bot", "project", nil)
 	all["agent"] = open(ann, "agent:bot", ada, "project")
 	must(t, second(s.RevokeEnvironmentGrant(t.Context(), s.op, DefaultOrg, adas)))
 	check("operator", "sandbox")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
 	"github.com/ecotone-dev/ecotone/host/authority"
@@ -301,9 +300,3 @@ func argumentsFor(fn *abi.Function) []any {
 }
 
 func isPointer(name string) bool { return len(name) > 4 && name[len(name)-4:] == "_ptr" }
-
-func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}

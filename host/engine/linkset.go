@@ -152,10 +152,7 @@ func unwindIfOver(inv *boundary.Invocation) {
 	}
 }
 
-var (
-	i32 = []api.ValueType{api.ValueTypeI32}
-	i64 = []api.ValueType{api.ValueTypeI64}
-)
+var i64 = []api.ValueType{api.ValueTypeI64}
 
 func paramTypes(fn *abi.Function) []api.ValueType {
 	types := make([]api.ValueType, len(fn.Params))
