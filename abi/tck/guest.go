@@ -2,6 +2,7 @@ package tck
 
 import (
 	"embed"
+	"encoding/binary"
 	"encoding/json"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -34,21 +35,12 @@ func WithManifest(module []byte) []byte {
 	if err != nil {
 		panic(err) // it is data of ours
 	}
-	content := append(leb(len(abi.ManifestSection)), abi.ManifestSection...)
+	content := append(binary.AppendUvarint(nil, uint64(len(abi.ManifestSection))), abi.ManifestSection...)
 	content = append(content, manifest...)
 	out := append([]byte{}, module...)
 	out = append(out, 0)
-	out = append(out, leb(len(content))...)
+	out = binary.AppendUvarint(out, uint64(len(content)))
 	return append(out, content...)
-}
-
-func leb(n int) []byte {
-	var out []byte
-	for n >= 0x80 {
-		out = append(out, byte(n)|0x80)
-		n >>= 7
-	}
-	return append(out, byte(n))
 }
 
 // Manifest is the manifest of the kit's guest, whatever language it is written in.

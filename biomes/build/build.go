@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 // ManifestFile is the manifest's name in a biome's folder.
@@ -117,11 +119,11 @@ func (b *Builder) Go(ctx context.Context, dir string) ([]byte, error) {
 func embed(dir string, module, manifest []byte, m *abi.Manifest) ([]byte, error) {
 	for _, d := range m.Provides {
 		// Exports are the module's to have and admission's to judge; this catches a misspelt one early.
-		if !bytes.Contains(module, append(leb(len(d.Export)), d.Export...)) {
+		if !bytes.Contains(module, append(binary.AppendUvarint(nil, uint64(len(d.Export))), d.Export...)) {
 			return nil, fmt.Errorf("build: %s: the manifest names export %q and the module has none", dir, d.Export)
 		}
 	}
-	return appendCustom(module, abi.ManifestSection, manifest), nil
+	return wasm.AppendCustom(module, abi.ManifestSection, manifest), nil
 }
 
 func readManifest(dir string) ([]byte, *abi.Manifest, error) {
@@ -247,26 +249,6 @@ func run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("build: go %s in %s: %w\n%s", args[0], dir, err, strings.TrimSpace(stderr.String()))
 	}
 	return out, nil
-}
-
-// appendCustom adds a custom section at the end of a module, where the binary format allows
-// one.
-func appendCustom(module []byte, name string, payload []byte) []byte {
-	content := append(leb(len(name)), name...)
-	content = append(content, payload...)
-	out := append([]byte{}, module...)
-	out = append(out, 0)
-	out = append(out, leb(len(content))...)
-	return append(out, content...)
-}
-
-func leb(n int) []byte {
-	var out []byte
-	for n >= 0x80 {
-		out = append(out, byte(n)|0x80)
-		n >>= 7
-	}
-	return append(out, byte(n))
 }
 
 // Write builds the first-party biomes and writes each to dir/<name>.wasm.

@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 	"github.com/ecotone-dev/ecotone/host/admission"
 )
 
@@ -273,7 +274,7 @@ func TestAppendCustom(t *testing.T) {
 	defer r.Close(ctx)
 	for _, size := range []int{1, 127, 128, 16_383, 16_384, 200_000} {
 		payload := bytes.Repeat([]byte{7}, size)
-		module := appendCustom([]byte("\x00asm\x01\x00\x00\x00"), "a.name", payload)
+		module := wasm.AppendCustom([]byte("\x00asm\x01\x00\x00\x00"), "a.name", payload)
 		compiled, err := r.CompileModule(ctx, module)
 		if err != nil {
 			t.Errorf("%d bytes: %v", size, err)
