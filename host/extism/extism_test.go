@@ -91,7 +91,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// PF-E2, X42: variables are keys, counted, listed and priced as a biome's are.
+// PF-E2: variables are keys, counted, listed and priced as a biome's are.
 func TestVariables(t *testing.T) {
 	r := newRig(t, "")
 	if got := r.call("var_get", r.put("count")); got != 0 {

@@ -49,7 +49,7 @@ func fdRead(ctx context.Context, v *boundary.Visit) int32 {
 		if t.beside {
 			input = nil
 		}
-		n, errno := t.into(ctx, v, v.Arg(1), v.Arg(2), v.Arg(3), func(most uint32) ([]byte, int32) {
+		n, errno := into(v, v.Arg(1), v.Arg(2), v.Arg(3), func(most uint32) ([]byte, int32) {
 			rest := input[min(t.read, int64(len(input))):]
 			return rest[:min(int64(most), int64(len(rest)))], abi.WASISuccess
 		})
@@ -60,31 +60,40 @@ func fdRead(ctx context.Context, v *boundary.Visit) int32 {
 	case d.file == nil:
 		return abi.WASIIsdir
 	}
-	n, errno := t.into(ctx, v, v.Arg(1), v.Arg(2), v.Arg(3), func(most uint32) ([]byte, int32) {
+	n, errno := into(v, v.Arg(1), v.Arg(2), v.Arg(3), func(most uint32) ([]byte, int32) {
 		return t.readFile(ctx, v, d, d.at, most)
 	})
 	d.at += n
 	return errno
 }
 
-func fdPread(ctx context.Context, v *boundary.Visit, t *table, d *descriptor) int32 {
+// placeIn is the place in an open file that fd_pread and fd_pwrite name.
+func placeIn(v *boundary.Visit, d *descriptor) (int64, int32) {
 	offset := v.Arg64(3)
 	switch {
 	case d.stream != "":
-		return abi.WASISpipe
+		return 0, abi.WASISpipe
 	case d.file == nil:
-		return abi.WASIIsdir
+		return 0, abi.WASIIsdir
 	case offset > 1<<63-1:
-		return abi.WASIInval
+		return 0, abi.WASIInval
 	}
-	_, errno := t.into(ctx, v, v.Arg(1), v.Arg(2), v.Arg(4), func(most uint32) ([]byte, int32) {
-		return t.readFile(ctx, v, d, int64(offset), most)
+	return int64(offset), abi.WASISuccess
+}
+
+func fdPread(ctx context.Context, v *boundary.Visit, t *table, d *descriptor) int32 {
+	offset, errno := placeIn(v, d)
+	if errno != abi.WASISuccess {
+		return errno
+	}
+	_, errno = into(v, v.Arg(1), v.Arg(2), v.Arg(4), func(most uint32) ([]byte, int32) {
+		return t.readFile(ctx, v, d, offset, most)
 	})
 	return errno
 }
 
 // into reads into the vectors of a call and says how much that was, here and to the guest.
-func (t *table) into(_ context.Context, v *boundary.Visit, ptr, count, out uint32, from func(most uint32) ([]byte, int32)) (int64, int32) {
+func into(v *boundary.Visit, ptr, count, out uint32, from func(most uint32) ([]byte, int32)) (int64, int32) {
 	list, errno := vectorsOf(v, ptr, count)
 	if errno != abi.WASISuccess {
 		return 0, errno
@@ -143,16 +152,11 @@ func fdWrite(ctx context.Context, v *boundary.Visit) int32 {
 }
 
 func fdPwrite(ctx context.Context, v *boundary.Visit, t *table, d *descriptor) int32 {
-	offset := v.Arg64(3)
-	switch {
-	case d.stream != "":
-		return abi.WASISpipe
-	case d.file == nil:
-		return abi.WASIIsdir
-	case offset > 1<<63-1:
-		return abi.WASIInval
+	offset, errno := placeIn(v, d)
+	if errno != abi.WASISuccess {
+		return errno
 	}
-	_, errno := from(v, v.Arg(1), v.Arg(2), v.Arg(4), func(data []byte) int32 { return t.writeFile(ctx, v, d, int64(offset), data) })
+	_, errno = from(v, v.Arg(1), v.Arg(2), v.Arg(4), func(data []byte) int32 { return t.writeFile(ctx, v, d, offset, data) })
 	return errno
 }
 
