@@ -263,17 +263,5 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, pattern string, 
 	if e.Code == abi.CodeInternal {
 		s.o.Log.Error("a request failed inside", "auditId", id, "route", pattern, "error", err)
 	}
-	d := problem.From(err, id)
-	h := w.Header()
-	if d.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
-	}
-	if d.Retry > 0 {
-		h.Set("Retry-After", strconv.FormatInt(d.Retry, 10))
-	}
-	h.Set("Content-Type", problem.ContentType)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(d.Status)
-	_, _ = w.Write(d.Encode())
+	problem.From(err, id).Send(w)
 }

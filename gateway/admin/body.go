@@ -6,9 +6,9 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/guard"
 )
 
 // maxJSONBody bounds a JSON document, in bytes.
@@ -33,7 +33,7 @@ func (s *Server) readBody(w http.ResponseWriter, rt route, c *call) error {
 		return abi.Errorf(abi.CodeUploadUnsupported, "bodies are sent without a content encoding")
 	}
 	switch {
-	case rt.body == bodyJSON && media == "application/json" && onlyUTF8(params):
+	case rt.body == bodyJSON && media == "application/json" && guard.OnlyUTF8(params):
 		c.body, err = readAll(w, c.r, maxJSONBody)
 	case rt.body == bodyModule && media == "application/wasm" && len(params) == 0:
 		c.body, err = readAll(w, c.r, s.o.MaxUpload)
@@ -54,15 +54,6 @@ func contentType(r *http.Request) (media string, params map[string]string, err e
 		return "", nil, abi.Errorf(abi.CodeUnsupportedMedia, "exactly one well-formed Content-Type is needed")
 	}
 	return media, params, nil
-}
-
-func onlyUTF8(params map[string]string) bool {
-	for k, v := range params {
-		if k != "charset" || !strings.EqualFold(v, "utf-8") {
-			return false
-		}
-	}
-	return true
 }
 
 func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/ecotone-dev/ecotone/abi"
+	"github.com/ecotone-dev/ecotone/gateway/guard"
 )
 
 // multipartSlack is what a multipart upload may add to its parts, in bytes.
@@ -84,7 +85,7 @@ func checkPart(part *multipart.Part, name string) error {
 		}
 	}
 	media, params, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
-	if err != nil || media != formParts[name] || (name == "module" && len(params) > 0) || !onlyUTF8(params) {
+	if err != nil || media != formParts[name] || (name == "module" && len(params) > 0) || !guard.OnlyUTF8(params) {
 		return abi.Errorf(abi.CodeUnsupportedMedia, "the part %s must be %s", name, formParts[name])
 	}
 	return nil

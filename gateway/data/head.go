@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"mime"
 	"net"
 	"strings"
 
@@ -96,7 +95,7 @@ func (s *Server) readHead(ctx *fasthttp.RequestCtx, h *head) {
 	}
 	var last []byte
 	h.contentTypes, last = contentTypes(in.RawHeaders())
-	h.json = h.contentTypes == 1 && isJSON(last)
+	h.json = h.contentTypes == 1 && (string(last) == "application/json" || guard.IsJSON(string(last))) // as most say it: no copy is made
 }
 
 // named reports whether k is the header of that name, in whatever case.
@@ -115,22 +114,6 @@ func contentTypes(raw []byte) (n int, last []byte) {
 		}
 	}
 	return n, last
-}
-
-func isJSON(contentType []byte) bool {
-	if string(contentType) == "application/json" {
-		return true
-	}
-	media, params, err := mime.ParseMediaType(string(contentType))
-	if err != nil || media != "application/json" {
-		return false
-	}
-	for k, v := range params {
-		if k != "charset" || !strings.EqualFold(v, "utf-8") {
-			return false
-		}
-	}
-	return true
 }
 
 // checkHead refuses what this operation would otherwise ignore: an unknown header of ours

@@ -8,6 +8,7 @@ package guard
 
 import (
 	"crypto/subtle"
+	"mime"
 	"net"
 	"net/netip"
 	"net/url"
@@ -41,6 +42,25 @@ func Forwards(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(forwarding, func(f string) bool { return strings.EqualFold(f, name) })
+}
+
+// IsJSON reports whether a Content-Type is that of JSON: in UTF-8, which it may say (PF-A4).
+func IsJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json" && OnlyUTF8(params)
+}
+
+// OnlyUTF8 reports whether the parameters of a media type say nothing, or that the text is UTF-8.
+func OnlyUTF8(params map[string]string) bool {
+	for k, v := range params {
+		if k != "charset" || !strings.EqualFold(v, "utf-8") {
+			return false
+		}
+	}
+	return true
 }
 
 // Guard is one listener's expectations. It is immutable and safe for concurrent use.

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +119,7 @@ func checkHead(r *http.Request, known bool) *abi.Error {
 		return abi.Errorf(abi.CodeIdempotencyUnbuilt, "Idempotency-Key is not supported yet")
 	case len(r.Header.Values("Content-Encoding")) > 0:
 		return abi.Errorf(abi.CodeUnsupportedMedia, "bodies are sent without a content encoding")
-	case !isJSON(r.Header.Values("Content-Type")): // PF-A4
+	case len(r.Header.Values("Content-Type")) != 1 || !guard.IsJSON(r.Header.Get("Content-Type")): // PF-A4
 		return abi.Errorf(abi.CodeUnsupportedMedia, "the body must be application/json").WithHint("send Content-Type: application/json")
 	}
 	for name := range r.Header {
@@ -131,22 +129,6 @@ func checkHead(r *http.Request, known bool) *abi.Error {
 		}
 	}
 	return nil
-}
-
-func isJSON(values []string) bool {
-	if len(values) != 1 {
-		return false
-	}
-	media, params, err := mime.ParseMediaType(values[0])
-	if err != nil || media != "application/json" {
-		return false
-	}
-	for k, v := range params {
-		if k != "charset" || !strings.EqualFold(v, "utf-8") {
-			return false
-		}
-	}
-	return true
 }
 
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *abi.Error) {
@@ -164,19 +146,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *abi.
 
 // refuse answers, and records, a request that is no message yet.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, x *exchange, why *abi.Error) {
-	d := s.refused(r, x, why)
-	h := w.Header()
-	if d.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
-	}
-	if d.Retry > 0 {
-		h.Set("Retry-After", strconv.FormatInt(d.Retry, 10))
-	}
-	h.Set("Content-Type", problem.ContentType)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(d.Status)
-	_, _ = w.Write(d.Encode())
+	s.refused(r, x, why).Send(w)
 }
 
 func (s *Server) refused(r *http.Request, x *exchange, why *abi.Error) problem.Document {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -91,6 +92,22 @@ func From(err error, auditID string) Document {
 // invocation made: nothing in it depends on the invocation but its id (S6).
 func Withheld(auditID string) Document {
 	return From(abi.Errorf(abi.CodeClassificationFlow, "the answer is classified above what this session is cleared for"), auditID)
+}
+
+// Send answers a request of net/http with the document.
+func (d Document) Send(w http.ResponseWriter) {
+	h := w.Header()
+	if d.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="ecotone"`)
+	}
+	if d.Retry > 0 {
+		h.Set("Retry-After", strconv.FormatInt(d.Retry, 10))
+	}
+	h.Set("Content-Type", ContentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(d.Encode())
 }
 
 // Encode renders the document. It cannot fail: every member is plain data.
