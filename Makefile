@@ -96,7 +96,7 @@ fmt: ## format all Go files
 
 generate: ## rewrite the generated references in docs/
 	$(GO) run ./abi/docgen
-	$(GO) test ./gateway/admin ./gateway/data -run 'TestCommittedDocument' -update
+	$(GO) test ./gateway/contract -run 'TestCommittedDocument' -update
 	$(GO) test ./gateway/gate -run 'TestChecksPage' -update
 
 fixtures: biomes ## rebuild the committed modules from their sources, those whose toolchain is there, and the biomes

@@ -35,16 +35,16 @@ type Options struct {
 type Server struct {
 	o    Options
 	http http.Handler
-	doc  []byte
+	doc  func() []byte // made when it is first asked for
 
 	storing sync.Mutex // held while an admitted upload is stored; no other lock is taken with it but policy's
 }
 
-// New makes the server and its document.
-func New(o Options) (*Server, error) {
-	s := &Server{o: o, doc: Contract().Encode()}
+// New makes the server.
+func New(o Options) *Server {
+	s := &Server{o: o, doc: sync.OnceValue(func() []byte { return Contract().Encode() })}
 	s.http = s.handler()
-	return s, nil
+	return s
 }
 
 // ServeHTTP implements [http.Handler].

@@ -46,7 +46,6 @@ type Operation struct {
 	Parameters   []Parameter
 	Bodies       []Body
 	Answers      []Answer
-	Problems     []string // headers that a refusal may have
 }
 
 // Document is one listener's API.

@@ -10,6 +10,7 @@ package data
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -39,12 +40,12 @@ type Options struct {
 type Server struct {
 	o   Options
 	srv *fasthttp.Server
-	doc []byte
+	doc func() []byte // made when it is first asked for
 }
 
 // New makes the server; it does not listen.
 func New(o Options) *Server {
-	s := &Server{o: o, doc: Contract().Encode()}
+	s := &Server{o: o, doc: sync.OnceValue(func() []byte { return Contract().Encode() })}
 	s.srv = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 s.transportError,

@@ -124,5 +124,5 @@ func (s *Server) capabilities(ctx *fasthttp.RequestCtx, h *head, _ string) {
 }
 
 func (s *Server) document(ctx *fasthttp.RequestCtx, _ *head, _ string) {
-	s.write(ctx, fasthttp.StatusOK, "application/json", s.doc)
+	s.write(ctx, fasthttp.StatusOK, "application/json", s.doc())
 }

@@ -426,13 +426,10 @@ func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catal
 		Pipeline: s.pipeline, Guard: guardOf(doorData), NonceHeader: network.NonceHeader,
 		MaxBody: s.largestInput, MaxConns: maxConnections,
 	})
-	control, err := admin.New(admin.Options{
+	control := admin.New(admin.Options{
 		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
 		Pipeline: s.pipeline, Guard: guardOf(doorAdmin), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
 	})
-	if err != nil {
-		return err
-	}
 	besides, err := s.openMCP(control)
 	if err != nil {
 		return err
