@@ -16,8 +16,8 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/host/wasm"
 	"github.com/ecotone-dev/ecotone/host/admission"
+	"github.com/ecotone-dev/ecotone/host/wasm"
 )
 
 func root(t *testing.T) string {

@@ -11,11 +11,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -23,20 +20,14 @@ import (
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
-	"github.com/ecotone-dev/ecotone/gateway/admin"
 	"github.com/ecotone-dev/ecotone/gateway/approval"
 	"github.com/ecotone-dev/ecotone/gateway/audit"
 	"github.com/ecotone-dev/ecotone/gateway/catalogue"
 	"github.com/ecotone-dev/ecotone/gateway/data"
-	"github.com/ecotone-dev/ecotone/gateway/gate"
-	"github.com/ecotone-dev/ecotone/gateway/grant"
-	"github.com/ecotone-dev/ecotone/gateway/guard"
 	"github.com/ecotone-dev/ecotone/gateway/invoke"
-	"github.com/ecotone-dev/ecotone/gateway/keyspace"
 	"github.com/ecotone-dev/ecotone/gateway/listen"
 	"github.com/ecotone-dev/ecotone/gateway/metrics"
 	"github.com/ecotone-dev/ecotone/gateway/modules"
-	"github.com/ecotone-dev/ecotone/gateway/ops"
 	"github.com/ecotone-dev/ecotone/gateway/policy"
 	"github.com/ecotone-dev/ecotone/gateway/rate"
 	"github.com/ecotone-dev/ecotone/gateway/refusal"
@@ -44,9 +35,7 @@ import (
 	"github.com/ecotone-dev/ecotone/gateway/store"
 	"github.com/ecotone-dev/ecotone/gateway/store/badger"
 	"github.com/ecotone-dev/ecotone/gateway/trace"
-	"github.com/ecotone-dev/ecotone/gateway/version"
 	"github.com/ecotone-dev/ecotone/host"
-	"github.com/ecotone-dev/ecotone/host/boundary"
 	"github.com/ecotone-dev/ecotone/host/files"
 	"github.com/ecotone-dev/ecotone/host/network"
 	"github.com/ecotone-dev/ecotone/host/share"
@@ -232,305 +221,8 @@ func Open(ctx context.Context, o Options) (_ *Server, err error) {
 
 func (s *Server) closing(f func() error) { s.closers = append(s.closers, f) }
 
-// The doors, in the order in which they are opened.
-const (
-	doorData = iota
-	doorAdmin
-	doorOps
-	doorMCP // optional: it may be nil
-	numDoors
-)
-
-// certificatesEvery is how often the certificate's files are looked at.
-const certificatesEvery = 10 * time.Second
-
-// bind takes the addresses first: a second server must fail before it touches the data.
-func (s *Server) bind() error {
-	o := listen.Options{OnlyLoopback: s.o.Dev}
-	if s.o.TLSCert != "" || s.o.TLSKey != "" {
-		certs, err := listen.Load(s.o.TLSCert, s.o.TLSKey, s.o.TLSOldest)
-		if err != nil {
-			return err
-		}
-		s.certs, o.Certificates = certs, certs
-		watched, stop := context.WithCancel(context.Background())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			certs.Watch(watched, certificatesEvery, s.o.Log)
-		}()
-		s.closing(func() error { stop(); <-ended; return nil })
-	}
-	for i, door := range [numDoors]struct{ name, address string }{
-		doorData: {"data", s.o.Listen}, doorAdmin: {"admin", s.o.AdminListen}, doorOps: {"ops", s.o.OpsListen},
-		doorMCP: {"mcp", s.o.MCPListen},
-	} {
-		if i == doorMCP && door.address == "" {
-			continue
-		}
-		ln, err := listen.Open(door.name, door.address, o)
-		if err != nil {
-			return err
-		}
-		s.doors[i] = ln
-		s.closing(ln.Close)
-	}
-	return nil
-}
-
-// Reload reads again what may change while the server runs: the certificate. What is not good stays as it was.
-func (s *Server) Reload() error {
-	if s.certs == nil {
-		return nil
-	}
-	_, err := s.certs.Reload()
-	return err
-}
-
-func (s *Server) openAudit(ctx context.Context) error {
-	log, err := audit.Open(audit.Options{
-		Dir: s.o.Dir, Durability: s.o.Durability, Reserve: s.o.Limits.Get(abi.LimitDiskReserve), Free: s.o.DiskFree,
-	})
-	if err != nil {
-		return err
-	}
-	s.audit = log
-	s.closing(log.Close)
-	n, err := log.Recover(ctx)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
-		s.o.Log.Warn("invocations were interrupted by the end of the process before", "count", n)
-	}
-	s.refusals = refusal.New(log, s.o.Log)
-	s.closing(func() error { s.refusals.Close(); return nil })
-	_, err = log.Append(ctx, audit.Event{Body: audit.System{
-		Event: "started", Version: version.Version, Durability: log.Durability().String(),
-	}})
-	return err
-}
-
-// openPolicy loads policy, holds it to its mark, and makes what the first start makes.
-func (s *Server) openPolicy(ctx context.Context) error {
-	path := s.o.PolicyMark
-	if path == "" {
-		path = filepath.Join(s.o.Dir, "policy.mark")
-	}
-	key, err := loadKey(filepath.Join(s.o.Dir, "keys", "mark"))
-	if err != nil {
-		return err
-	}
-	mark, err := policy.OpenMark(path, key)
-	if err != nil {
-		return err
-	}
-	if s.o.AcceptPolicy {
-		if _, err := s.audit.Append(ctx, audit.Event{Body: audit.System{Event: "policy accepted", Detail: "the policy records are taken as they are, whatever the mark says"}}); err != nil {
-			return err
-		}
-	}
-	s.policy, err = policy.Open(ctx, s.store, policy.Options{
-		Dev: s.o.Dev, Auditor: admin.Auditor{Log: s.audit}, Sessions: s.o.Limits.Get(abi.LimitSessions), Keep: s.keep,
-		Uploads:   s.o.Limits.Get(abi.LimitUploads),
-		Approvals: s.o.Limits.Get(abi.LimitPendingApprovals),
-		Rates:     gate.Rates{Subject: s.o.SubjectRate, Client: s.o.ClientRate},
-		Clock:     s.o.Clock, Mark: mark, AcceptMark: s.o.AcceptPolicy, Seen: s.audit.Seen(),
-	})
-	if err != nil {
-		return err
-	}
-	if _, err = s.policy.Bootstrap(ctx); err != nil {
-		return err
-	}
-	watched, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.policy.Watch(watched)
-	}()
-	s.closing(func() error { stop(); <-ended; return nil })
-	return nil
-}
-
-// keep leaves the first tokens in the data directory, before they are good for anything.
-func (s *Server) keep(first policy.First) error {
-	for name, token := range map[string]string{"operator.token": first.OperatorToken, "dev.token": first.DevToken} {
-		if token == "" {
-			continue
-		}
-		if err := writeToken(filepath.Join(s.o.Dir, name), token); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sealed shows the vault the sealed records of policy, and nothing else of it.
-type sealed struct{ policy *policy.Service }
-
-// Lookup implements [vault.Records].
-func (r sealed) Lookup(_ context.Context, org, name string) (vault.Record, error) {
-	rec, ok := r.policy.SealedSecret(org, name)
-	if !ok || rec.Removed {
-		return vault.Record{}, abi.Errorf(abi.CodeNotFound, "there is no such secret")
-	}
-	return recordOf(rec)
-}
-
-func recordOf(rec grant.Secret) (vault.Record, error) {
-	out := vault.Record{Version: rec.Version}
-	if err := json.Unmarshal(rec.Uses, &out.Uses); err != nil {
-		return vault.Record{}, abi.Errorf(abi.CodeInternal, "a secret's uses do not decode: %w", err)
-	}
-	if err := json.Unmarshal(rec.Sealed, &out.Sealed); err != nil {
-		return vault.Record{}, abi.Errorf(abi.CodeInternal, "a sealed secret does not decode: %w", err)
-	}
-	return out, nil
-}
-
-func (s *Server) services(keyring *vault.Keyring) (boundary.Services, *files.Service, error) {
-	secrets := vault.New(keyring, sealed{s.policy})
-	client := network.New(network.Options{
-		AllowLoopback: s.o.EgressLoopback, Listeners: s.addresses, Resolver: s.o.Resolver, Secrets: secrets,
-	})
-	s.closing(func() error { client.Close(); return nil })
-	ledger := files.NewLedger(0, 0)
-	if s.o.Ledger != nil {
-		ledger = s.o.Ledger(ledger)
-	}
-	workspaces, err := files.New(s.o.Dir, keyspace.NewLabels(s.store), files.WithLedger(ledger))
-	if err != nil {
-		return boundary.Services{}, nil, err
-	}
-	s.closing(workspaces.Close)
-	return boundary.Services{Files: workspaces, KV: keyspace.New(s.store), HTTP: client, Signer: secrets}, workspaces, nil
-}
-
-func (s *Server) addresses() []netip.AddrPort {
-	var out []netip.AddrPort
-	for _, ln := range s.doors {
-		if ln == nil {
-			continue
-		}
-		if a, ok := ln.AddrPort(); ok {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-func (s *Server) faces(originals *modules.Dir, keyring *vault.Keyring, cat catalogue.Catalogue) error {
-	guardOf := func(i int) *guard.Guard { return guard.New(s.doors[i].Addr(), s.o.HostNames, network.Nonce()) }
-	s.data = data.New(data.Options{
-		Pipeline: s.pipeline, Guard: guardOf(doorData), NonceHeader: network.NonceHeader,
-		MaxBody: s.largestInput, MaxConns: maxConnections,
-	})
-	control := admin.New(admin.Options{
-		Policy: s.policy, Host: s.host, Modules: originals, Audit: s.audit, Refusals: s.refusals, Keyring: keyring,
-		Pipeline: s.pipeline, Guard: guardOf(doorAdmin), NonceHeader: network.NonceHeader, MaxUpload: s.o.Limits.Get(abi.LimitUploadBytes), Log: s.o.Log,
-	})
-	besides, err := s.openMCP(control)
-	if err != nil {
-		return err
-	}
-	s.admin = admin.HTTPServer(besides, s.o.Log)
-	s.ops = admin.HTTPServer(ops.Handler(guardOf(doorOps), network.NonceHeader, s.checks(cat), s.metrics.Handler()), s.o.Log)
-	return nil
-}
-
-// tracer is where spans go, or nil.
-func (s *Server) tracer(ctx context.Context) (invoke.Tracer, error) {
-	if s.o.Trace.Endpoint == "" {
-		return nil, nil
-	}
-	s.o.Trace.Log = s.o.Log
-	t, err := trace.Open(ctx, s.o.Trace)
-	if err != nil {
-		return nil, err
-	}
-	s.closing(func() error {
-		if err := t.Close(); err != nil { // a collector that is gone is no reason to end badly
-			s.o.Log.Warn("the last spans were not sent", "error", err)
-		}
-		return nil
-	})
-	return t, nil
-}
-
-// largestInput is the most that any environment takes as input now.
-func (s *Server) largestInput() int64 {
-	var most int64
-	environments := s.policy.Snapshot().Environments
-	for i := range environments { // not copied: this is asked with every request
-		most = max(most, environments[i].Limits.Get(abi.LimitInputBytes))
-	}
-	return most
-}
-
-// Addresses returns where the data plane, the control plane and the ops listener are.
-func (s *Server) Addresses() (invoke, admin, ops string) {
-	return s.doors[doorData].Addr().String(), s.doors[doorAdmin].Addr().String(), s.doors[doorOps].Addr().String()
-}
-
 // Started counts the invocations for which guest code was entered.
 func (s *Server) Started() int64 { return s.host.Started() }
-
-// ready is the line that says that the server serves.
-type ready struct {
-	Event  string `json:"event"`
-	Invoke string `json:"invoke"`
-	Admin  string `json:"admin"`
-	Ops    string `json:"ops"`
-	MCP    string `json:"mcp,omitempty"`
-	Dev    bool   `json:"dev"`
-}
-
-// Run serves until ctx ends, prints the ready line to out when it does, and closes everything.
-func (s *Server) Run(ctx context.Context, out io.Writer) error {
-	s.closing(s.pipeline.Watch())
-	failed := make(chan error, numDoors)
-	go func() { failed <- s.data.Serve(s.doors[doorData]) }()
-	go func() { failed <- ignoreClosed(s.admin.Serve(s.doors[doorAdmin])) }()
-	go func() { failed <- ignoreClosed(s.ops.Serve(s.doors[doorOps])) }()
-	if s.mcp != nil {
-		go func() { failed <- ignoreClosed(s.mcp.Serve(s.doors[doorMCP])) }()
-	}
-	line := ready{Event: "ready", MCP: s.MCP(), Dev: s.o.Dev}
-	line.Invoke, line.Admin, line.Ops = s.doors[doorData].URL(), s.doors[doorAdmin].URL(), s.doors[doorOps].URL()
-	if err := json.NewEncoder(out).Encode(line); err != nil {
-		return errors.Join(err, s.stop())
-	}
-	select {
-	case <-ctx.Done():
-		return s.stop()
-	case err := <-failed:
-		return errors.Join(err, s.stop())
-	}
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
-// stop drains: /readyz goes red, new invocations are refused, running ones end or are told to,
-// then the listeners and the parts are closed.
-func (s *Server) stop() error {
-	s.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
-	defer cancel()
-	err := s.pipeline.Drain(ctx, drainGrace)
-	closeCtx, cancelClose := context.WithTimeout(context.Background(), drainGrace)
-	defer cancelClose()
-	err = errors.Join(err, s.data.Shutdown(closeCtx), s.admin.Shutdown(closeCtx), s.ops.Shutdown(closeCtx), s.closeMCP(closeCtx))
-	if _, auditErr := s.audit.Append(context.Background(), audit.Event{Body: audit.System{Event: "stopped", Version: version.Version}}); auditErr != nil {
-		err = errors.Join(err, auditErr)
-	}
-	return errors.Join(err, s.Close())
-}
 
 // Close closes what Open opened, in reverse. It is for a server that was not run; Run closes by
 // itself.
@@ -541,29 +233,4 @@ func (s *Server) Close() error {
 	}
 	s.closers = nil
 	return err
-}
-
-// checks are the parts that /readyz asks (M58).
-func (s *Server) checks(cat catalogue.Catalogue) []ops.Check {
-	return []ops.Check{
-		{Name: "serving", Probe: func(context.Context) error {
-			if s.draining.Load() {
-				return abi.Errorf(abi.CodeDraining, "the server is shutting down")
-			}
-			return nil
-		}},
-		{Name: "audit", Probe: func(context.Context) error { return s.audit.Err() }},
-		{Name: "policy", Probe: s.policy.Probe},
-		{Name: "store", Probe: func(ctx context.Context) error {
-			return s.store.View(ctx, func(store.Tx) error { return nil })
-		}},
-		{Name: "data", Probe: func(context.Context) error {
-			_, err := os.Stat(filepath.Join(s.o.Dir, "SCHEMA"))
-			return err
-		}},
-		{Name: "catalogue", Probe: func(ctx context.Context) error {
-			_, _, err := cat.Reach(ctx, "default", "", "ready:probe.read@1")
-			return err
-		}},
-	}
 }
