@@ -25,9 +25,9 @@ func (unmetered) Ran(*boundary.Receipt, bool)      {}
 
 // Invoke takes one request to its answer.
 func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
-	began := time.Now()
-	a := p.invoke(ctx, &r)
-	p.o.Meter.Answered(a.code(), time.Since(began))
+	began := p.o.Now()
+	a := p.invoke(ctx, &r, began)
+	p.o.Meter.Answered(a.code(), p.o.Now().Sub(began))
 	return a
 }
 

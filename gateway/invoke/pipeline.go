@@ -82,9 +82,8 @@ func New(o Options) *Pipeline {
 	return p
 }
 
-// invoke is Invoke, uncounted.
-func (p *Pipeline) invoke(ctx context.Context, r *Request) Answer {
-	now := p.o.Now()
+// invoke is Invoke, uncounted. now is when the request came.
+func (p *Pipeline) invoke(ctx context.Context, r *Request, now time.Time) Answer {
 	s, refused := p.authenticate(r)
 	if refused != nil {
 		return p.refuse(ctx, nil, r, refused)
