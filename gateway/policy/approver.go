@@ -193,8 +193,7 @@ func (s *Service) PurgeApprovals(ctx context.Context) error {
 	now := s.clock()
 	for _, org := range orgs {
 		for _, part := range []approval.Part{approval.Input, approval.Output} {
-			err := s.store.Update(ctx, func(tx store.Tx) error { return purge(tx, org, part, now) })
-			if err != nil {
+			if err := s.purge(ctx, org, part, now); err != nil {
 				return readable(err)
 			}
 		}
@@ -202,18 +201,41 @@ func (s *Service) PurgeApprovals(ctx context.Context) error {
 	return nil
 }
 
-func purge(tx store.Tx, org string, part approval.Part, now time.Time) error {
+// purge writes only when there is something to remove, which there seldom is.
+func (s *Service) purge(ctx context.Context, org string, part approval.Part, now time.Time) error {
+	var expired [][]byte
+	err := s.store.View(ctx, func(tx store.Tx) (err error) {
+		expired, err = expiredParts(tx, org, part, now)
+		return err
+	})
+	if err != nil || len(expired) == 0 {
+		return err
+	}
+	return s.store.Update(ctx, func(tx store.Tx) error {
+		for _, k := range expired {
+			if err := tx.Delete(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// expiredParts are the keys of what is kept of requests that have expired. When a request expires never
+// changes.
+func expiredParts(tx store.Tx, org string, part approval.Part, now time.Time) (keys [][]byte, err error) {
 	looked := 0
-	return tx.Scan(store.Key(keySpace, "approval-"+string(part), org), nil, func(k, _ []byte) (bool, error) {
+	err = tx.Scan(store.Key(keySpace, "approval-"+string(part), org), nil, func(k, _ []byte) (bool, error) {
 		parts, err := store.Split(k)
 		if err != nil {
 			return false, err
 		}
 		r, err := lookup[approval.Request](tx, keyOf(approval.Request{Org: org, ID: parts[len(parts)-1]}))
 		if err == nil && r != nil && !now.Before(r.Expires) {
-			err = tx.Delete(k)
+			keys = append(keys, k)
 		}
 		looked++
 		return looked < maxPurged, err
 	})
+	return keys, err
 }
