@@ -1,7 +1,6 @@
 package invoke
 
 import (
-	"context"
 	"time"
 
 	"github.com/ecotone-dev/ecotone/abi"
@@ -22,14 +21,6 @@ type unmetered struct{}
 
 func (unmetered) Answered(abi.Code, time.Duration) {}
 func (unmetered) Ran(*boundary.Receipt, bool)      {}
-
-// Invoke takes one request to its answer.
-func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
-	began := p.o.Now()
-	a := p.invoke(ctx, &r, began)
-	p.o.Meter.Answered(a.code(), p.o.Now().Sub(began))
-	return a
-}
 
 // code is what the caller is told, "" for an output.
 func (a *Answer) code() abi.Code {

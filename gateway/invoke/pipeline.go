@@ -82,6 +82,14 @@ func New(o Options) *Pipeline {
 	return p
 }
 
+// Invoke takes one request to its answer.
+func (p *Pipeline) Invoke(ctx context.Context, r Request) Answer {
+	began := p.o.Now()
+	a := p.invoke(ctx, &r, began)
+	p.o.Meter.Answered(a.code(), p.o.Now().Sub(began))
+	return a
+}
+
 // invoke is Invoke, uncounted. now is when the request came.
 func (p *Pipeline) invoke(ctx context.Context, r *Request, now time.Time) Answer {
 	s, refused := p.authenticate(r)
