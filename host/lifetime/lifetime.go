@@ -130,6 +130,9 @@ func (c *Context) ErrAt(now time.Time) error {
 		return c.pass()
 	}
 	if err := c.followed(); err != nil {
+		if r := c.it.Load(); r != nil && err == context.Canceled {
+			r.cancel(context.Cause(c.parent)) // the parent tells its children one after the other, and not this one yet
+		}
 		return c.settle(err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package lifetime
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,5 +105,27 @@ func TestCosts(t *testing.T) {
 		}
 	}); n > 1 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Whoever sees the end sees why, though the parent has not told this child yet (S18: a revocation is told as one).
+func TestTheCauseComesWithTheEnd(t *testing.T) {
+	for range 200 {
+		parent := Begin(context.Background(), time.Now().Add(time.Hour))
+		for range 300 { // telling them takes the parent a while
+			_, end := context.WithCancel(parent)
+			defer end()
+		}
+		c := Begin(parent, time.Now().Add(time.Hour))
+		c.Done()
+		go parent.Cancel(errWhy)
+		for c.Err() == nil {
+			runtime.Gosched()
+		}
+		if cause := context.Cause(c); !errors.Is(cause, errWhy) {
+			t.Fatalf("it ended because %v", cause)
+		}
+		c.Over()
+		parent.Over()
 	}
 }
