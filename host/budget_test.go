@@ -51,6 +51,7 @@ func TestMemoryBudget(t *testing.T) {
 					})
 				}
 				wg.Wait()
+				r.host.Loaded()
 				s := r.host.Stats()
 				if s.Images > 1 && s.ImageBytes > s.Most {
 					t.Errorf("loaded: %+v", s)
